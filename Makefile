@@ -1,0 +1,80 @@
+# Every target sets itself up. The package is installed editable, so Python sources take effect as they are
+# saved; only a change of the core or of the build files compiles again, and then only what changed: the build
+# tools live in the environment (not in pip's throw-away one) and objects stay in build/.
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+VENV := .venv
+SANITIZE := .venv-sanitize
+PIP_FLAGS := -qq --disable-pip-version-check
+BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.5" cmake ninja
+EDITABLE := --no-build-isolation -C cmake.define.DUALFIELD_DEVELOPMENT=ON
+
+# Folders are listed too: their times tell of removed files.
+BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find core) $(shell find src -type d -not -name __pycache__)
+CORE_SOURCES := $(shell find core -name '*.[ch]pp' -o -name '*.[ch]')
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint sanitize bench clean
+
+help:
+	@echo "make demo      build, then train and evaluate a small model"
+	@echo "make test      build, then run the tests"
+	@echo "make lint      check style and types: ruff, mypy, clang-format"
+	@echo "make sanitize  run the tests of the core under the address and undefined-behaviour sanitizers"
+	@echo "make bench     compare with CRFsuite on CoNLL-2000"
+	@echo "make clean     remove environments, builds and caches"
+
+demo: $(VENV)/.package
+	$(VENV)/bin/dualfield demo
+
+test: $(VENV)/.test
+	$(VENV)/bin/pytest -n $(WORKERS)
+
+lint: $(VENV)/.lint
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/clang-format --dry-run --Werror $(CORE_SOURCES)
+
+bench: $(VENV)/.bench
+	$(VENV)/bin/python benchmarks/peers/conll2000.py
+
+# Python itself is not instrumented, so the runtime comes first by preloading; libstdc++ goes with it, or the
+# sanitizer cannot follow C++ exceptions. CPython never frees everything, so leaks say nothing. Capturing only
+# Python's own output lets the report of a crash through.
+sanitize: $(SANITIZE)/.test
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	$(SANITIZE)/bin/python -m pytest --capture=sys tests/core
+
+clean:
+	rm -rf $(VENV) $(SANITIZE) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.tools $(SANITIZE)/.tools: %/.tools: pyproject.toml
+	@echo "Setting up $* ..."
+	$(PYTHON) -m venv $*
+	$*/bin/pip install $(PIP_FLAGS) $(BUILD_TOOLS)
+	@touch $@
+
+$(VENV)/.package: $(VENV)/.tools $(BUILD_INPUTS)
+	@echo "Building dualfield ..."
+	$(VENV)/bin/pip install $(PIP_FLAGS) $(EDITABLE) -C build-dir=build/development -e .
+	@touch $@
+
+$(SANITIZE)/.package: $(SANITIZE)/.tools $(BUILD_INPUTS)
+	@echo "Building dualfield with sanitizers ..."
+	$(SANITIZE)/bin/pip install $(PIP_FLAGS) $(EDITABLE) -C build-dir=build/sanitize -C install.strip=false \
+		-C cmake.define.DUALFIELD_SANITIZE=ON -e .
+	@touch $@
+
+# An extra of the package that is already installed adds its tools and builds nothing.
+$(VENV)/.test $(VENV)/.lint $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV)/.package
+	$(VENV)/bin/pip install $(PIP_FLAGS) "dualfield[$*]"
+	@touch $@
+
+$(SANITIZE)/.test: pyproject.toml | $(SANITIZE)/.package
+	$(SANITIZE)/bin/pip install $(PIP_FLAGS) "dualfield[test]"
+	@touch $@

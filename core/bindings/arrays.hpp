@@ -1,0 +1,51 @@
+// NumPy arrays in and out, without copies.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "math/elementary.hpp"
+
+namespace dualfield {
+
+namespace nb = nanobind;
+
+// Contiguous arrays of exactly this type; the Python layer converts before it calls.
+template <class T, int Dimensions>
+using Input = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = Input<T, 1>;
+
+template <class T, std::size_t Dimensions>
+using Output = nb::ndarray<nb::numpy, T, nb::ndim<Dimensions>>;
+
+// A new uninitialised NumPy array; C++ fills it through data().
+template <class T, std::size_t Dimensions>
+Output<T, Dimensions> new_array(const std::array<std::size_t, Dimensions>& shape) {
+    std::size_t size = 1;
+    for (std::size_t extent : shape) size *= extent;
+    auto data = std::make_unique_for_overwrite<T[]>(size == 0 ? 1 : size);
+    nb::capsule owner(data.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return Output<T, Dimensions>(data.release(), Dimensions, shape.data(), owner);
+}
+
+template <class T>
+Output<T, 1> to_array(const std::vector<T>& values) {
+    auto array = new_array<T, 1>({values.size()});
+    std::copy(values.begin(), values.end(), array.data());
+    return array;
+}
+
+// Raised to Python as ValueError.
+inline void require(bool condition, const char* message) {
+    if (!condition) throw nb::value_error(message);
+}
+
+}  // namespace dualfield

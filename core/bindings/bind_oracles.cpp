@@ -1,0 +1,143 @@
+// Inference on potentials given as arrays, and the duality functions on tables of marginals.
+#include "bindings/arrays.hpp"
+#include "duality/line_search.hpp"
+#include "oracles/forward_backward.hpp"
+#include "oracles/kbest.hpp"
+#include "oracles/posterior.hpp"
+#include "oracles/viterbi.hpp"
+
+namespace dualfield {
+namespace {
+
+// node: T x K; edge: matrices x K x K with one matrix (shared) or T - 1.
+ChainPotentials chain_of(const Input<double, 2>& node, const Input<double, 3>& edge) {
+    const Index T = node.shape(0), K = node.shape(1), matrices = edge.shape(0);
+    require(T >= 1 && K >= 1, "a chain needs at least one position and one label");
+    require(static_cast<Index>(edge.shape(1)) == K && static_cast<Index>(edge.shape(2)) == K,
+            "edge matrices must be K x K, K the number of columns of node");
+    require(matrices == 1 || matrices == T - 1, "edge must hold one matrix or one for each pair of neighbours");
+    return {T, K, node.data(), edge.data(), matrices == 1 ? 0 : K * K};
+}
+
+std::size_t extent(Index n) { return static_cast<std::size_t>(n); }
+
+double log_partition(Input<double, 2> node, Input<double, 3> edge) {
+    const ChainPotentials chain = chain_of(node, edge);
+    nb::gil_scoped_release release;
+    return ForwardBackward().log_partition(chain);
+}
+
+auto marginals(Input<double, 2> node, Input<double, 3> edge, bool logarithms) {
+    const ChainPotentials chain = chain_of(node, edge);
+    const std::size_t T = extent(chain.length), K = extent(chain.labels);
+    auto nodes = new_array<double, 2>({T, K});
+    auto edges = new_array<double, 3>({T - 1, K, K});
+    double log_z = 0.0;
+    {
+        nb::gil_scoped_release release;
+        ForwardBackward oracle;
+        log_z = logarithms ? oracle.log_marginals(chain, nodes.data(), edges.data())
+                           : oracle.marginals(chain, nodes.data(), edges.data(), nullptr);
+    }
+    return std::make_tuple(log_z, nodes, edges);
+}
+
+auto viterbi(Input<double, 2> node, Input<double, 3> edge) {
+    const ChainPotentials chain = chain_of(node, edge);
+    auto path = new_array<std::int32_t, 1>({extent(chain.length)});
+    double score = 0.0;
+    {
+        nb::gil_scoped_release release;
+        score = Viterbi().decode(chain, path.data());
+    }
+    return std::make_pair(path, score);
+}
+
+auto kbest(Input<double, 2> node, Input<double, 3> edge, Index k) {
+    const ChainPotentials chain = chain_of(node, edge);
+    require(k >= 1, "k must be at least 1");
+    const std::size_t T = extent(chain.length);
+    std::vector<std::int32_t> paths(extent(k) * T);
+    std::vector<double> scores(extent(k));
+    Index found = 0;
+    {
+        nb::gil_scoped_release release;
+        found = KBest().decode(chain, k, paths.data(), scores.data());
+    }
+    auto out = new_array<std::int32_t, 2>({extent(found), T});
+    std::copy(paths.begin(), paths.begin() + found * chain.length, out.data());
+    scores.resize(extent(found));
+    return std::make_pair(out, to_array(scores));
+}
+
+auto sample(Input<double, 2> node, Input<double, 3> edge, Index count, std::uint64_t seed) {
+    const ChainPotentials chain = chain_of(node, edge);
+    require(count >= 0, "the number of samples must not be negative");
+    auto samples = new_array<std::int32_t, 2>({extent(count), extent(chain.length)});
+    {
+        nb::gil_scoped_release release;
+        ForwardBackward oracle;
+        Random random(seed);
+        sample_posterior(chain, count, random, oracle, samples.data());
+    }
+    return samples;
+}
+
+using SegmentList = std::vector<std::tuple<Index, Index, double>>;
+
+std::vector<Segment> segments_of(const SegmentList& list, Index size) {
+    std::vector<Segment> segments;
+    for (const auto& [offset, length, count] : list) {
+        require(offset >= 0 && length >= 0 && offset + length <= size, "a segment reaches outside the table");
+        segments.push_back({offset, length, count});
+    }
+    return segments;
+}
+
+double table_entropy(const SegmentList& segments, Vector<double> table) {
+    return entropy(segments_of(segments, table.shape(0)), table.data());
+}
+
+double table_divergence(const SegmentList& segments, Vector<double> mu, Vector<double> nu) {
+    require(mu.shape(0) == nu.shape(0), "both tables must have the same size");
+    return divergence(segments_of(segments, mu.shape(0)), mu.data(), nu.data());
+}
+
+auto line_search(const SegmentList& segments, Vector<double> mu, Vector<double> delta, double gap, double residual,
+                 double quadratic, double entropy_at_mu, double subprecision) {
+    require(mu.shape(0) == delta.shape(0), "mu and delta must have the same size");
+    const LineSearchResult found = newton_line_search(segments_of(segments, mu.shape(0)), mu.data(), delta.data(), gap,
+                                                      residual, quadratic, entropy_at_mu, subprecision);
+    return std::make_tuple(found.step, found.entropy, found.ascent, found.evaluations);
+}
+
+template <double (*function)(double)>
+auto elementwise(Vector<double> x) {
+    auto out = new_array<double, 1>({x.shape(0)});
+#pragma omp simd
+    for (std::size_t k = 0; k < x.shape(0); ++k) out.data()[k] = function(x.data()[k]);
+    return out;
+}
+
+double exp_of(double x) { return fast_exp(x); }
+double log_of(double x) { return fast_log(x); }
+
+}  // namespace
+
+void bind_oracles(nb::module_& m) {
+    using namespace nb::literals;
+    m.def("chain_log_partition", &log_partition, "node"_a.noconvert(), "edge"_a.noconvert());
+    m.def("chain_marginals", &marginals, "node"_a.noconvert(), "edge"_a.noconvert(), "logarithms"_a,
+          "(log Z, node marginals, edge marginals)");
+    m.def("chain_viterbi", &viterbi, "node"_a.noconvert(), "edge"_a.noconvert(), "(labels, score)");
+    m.def("chain_kbest", &kbest, "node"_a.noconvert(), "edge"_a.noconvert(), "k"_a, "(labels, scores), best first");
+    m.def("chain_sample", &sample, "node"_a.noconvert(), "edge"_a.noconvert(), "count"_a, "seed"_a);
+    m.def("table_entropy", &table_entropy, "segments"_a, "table"_a.noconvert());
+    m.def("table_divergence", &table_divergence, "segments"_a, "mu"_a.noconvert(), "nu"_a.noconvert());
+    m.def("line_search", &line_search, "segments"_a, "mu"_a.noconvert(), "delta"_a.noconvert(), "gap"_a, "residual"_a,
+          "quadratic"_a, "entropy_at_mu"_a, "subprecision"_a, "(step, entropy, ascent, evaluations)");
+    m.def("fast_exp", &elementwise<exp_of>, "x"_a.noconvert());
+    m.def("fast_log", &elementwise<log_of>, "x"_a.noconvert());
+}
+
+}  // namespace dualfield

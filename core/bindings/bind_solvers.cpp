@@ -1,0 +1,134 @@
+// Solvers on fields. A solver object is the state of a run: Python decides how long it runs and when it stops.
+#include "bindings/arrays.hpp"
+#include "bindings/bound_fields.hpp"
+#include "solvers/lbfgs.hpp"
+#include "solvers/sdca.hpp"
+
+namespace dualfield {
+namespace {
+
+auto certificate_tuple(const Certificate& c) { return std::make_tuple(c.primal, c.dual, c.gap); }
+
+// The arrays of a saved SDCA run.
+template <class F>
+nb::dict save_sdca(SDCA<F>& solver) {
+    nb::dict state;
+    auto tables = new_array<double, 1>({static_cast<std::size_t>(solver.tables_size())});
+    std::copy(solver.tables(), solver.tables() + solver.tables_size(), tables.data());
+    std::vector<double> recorded(solver.entropies().size());
+    for (std::size_t i = 0; i < recorded.size(); ++i) recorded[i] = solver.sampler().recorded(static_cast<Index>(i));
+    const auto& words = solver.random().state();
+    state["tables"] = tables;
+    state["entropies"] = to_array(solver.entropies());
+    state["recorded"] = to_array(recorded);
+    state["weights"] = to_array(solver.weights());
+    state["order"] = to_array(solver.sampler().order());
+    state["random"] = to_array(std::vector<std::uint64_t>(words.begin(), words.end()));
+    state["counters"] = to_array(
+        std::vector<Index>{solver.sampler().draws(), solver.updates(), solver.oracle_calls(), solver.evaluations()});
+    state["numbers"] = to_array(std::vector<double>{solver.step_total(), solver.dual(), solver.epsilon()});
+    return state;
+}
+
+template <class T>
+Vector<T> entry(const nb::dict& state, const char* name, std::size_t size) {
+    require(state.contains(name), "the saved state lacks an entry");
+    auto array = nb::cast<Vector<T>>(state[name]);
+    require(array.shape(0) == size, "the saved state does not fit this field");
+    return array;
+}
+
+template <class F>
+void restore_sdca(SDCA<F>& solver, const nb::dict& state) {
+    const std::size_t blocks = solver.entropies().size();
+    const auto tables = entry<double>(state, "tables", static_cast<std::size_t>(solver.tables_size()));
+    const auto entropies = entry<double>(state, "entropies", blocks);
+    const auto recorded = entry<double>(state, "recorded", blocks);
+    const auto weights = entry<double>(state, "weights", solver.weights().size());
+    const auto order = entry<Index>(state, "order", solver.sampler().order().size());
+    const auto words = entry<std::uint64_t>(state, "random", 4);
+    const auto counters = entry<Index>(state, "counters", 4);
+    const auto numbers = entry<double>(state, "numbers", 3);
+    std::vector<Index> old_order(solver.sampler().order()), new_order(order.data(), order.data() + order.shape(0));
+    std::vector<Index> sorted_old(old_order), sorted_new(new_order);
+    std::sort(sorted_old.begin(), sorted_old.end());
+    std::sort(sorted_new.begin(), sorted_new.end());
+    require(sorted_old == sorted_new && counters.data()[0] >= 0, "the saved state does not fit this field");
+    std::copy(tables.data(), tables.data() + tables.shape(0), solver.tables());
+    std::copy(entropies.data(), entropies.data() + blocks, solver.entropies().begin());
+    std::copy(weights.data(), weights.data() + weights.shape(0), solver.mutable_weights().begin());
+    for (std::size_t i = 0; i < blocks; ++i) solver.sampler().record(static_cast<Index>(i), recorded.data()[i]);
+    solver.sampler().restore(counters.data()[0], std::move(new_order));
+    solver.random().set_state({words.data()[0], words.data()[1], words.data()[2], words.data()[3]});
+    solver.restore_counters(counters.data()[1], counters.data()[2], counters.data()[3], numbers.data()[0],
+                            numbers.data()[1], numbers.data()[2]);
+}
+
+template <class F>
+void bind_sdca(nb::module_& m, const char* name) {
+    using namespace nb::literals;
+    using Solver = SDCA<F>;
+    nb::class_<Solver>(m, name)
+        .def(
+            "__init__",
+            [](Solver* self, const F& field, double non_uniformity, Index permutation_every, double subprecision,
+               double epsilon, std::uint64_t seed) {
+                Index i = 0;
+                while (i < field.blocks() && !(field.sample_weight(i) > 0.0)) ++i;
+                require(i < field.blocks(), "no block has a positive sample weight");
+                new (self) Solver(field, {non_uniformity, permutation_every, subprecision, epsilon, seed});
+            },
+            "field"_a, "non_uniformity"_a, "permutation_every"_a, "subprecision"_a, "epsilon"_a, "seed"_a,
+            nb::keep_alive<1, 2>())
+        .def("start", &Solver::start, nb::call_guard<nb::gil_scoped_release>())
+        .def("run", &Solver::run, "max_updates"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("save", &save_sdca<F>)
+        .def("restore", &restore_sdca<F>, "state"_a)
+        .def("weights", [](const Solver& s) { return to_array(s.weights()); })
+        .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
+        .def_prop_ro("dual", &Solver::dual)
+        .def_prop_ro("gap_estimate", &Solver::gap_estimate)
+        .def_prop_ro("epsilon", &Solver::epsilon)
+        .def_prop_ro("updates", &Solver::updates)
+        .def_prop_ro("oracle_calls", &Solver::oracle_calls)
+        .def_prop_ro("evaluations", &Solver::evaluations)
+        .def_prop_ro("step_total", &Solver::step_total)
+        .def_prop_ro("updates_per_pass", &Solver::draws_per_pass);
+}
+
+template <class F>
+void bind_lbfgs(nb::module_& m, const char* name) {
+    using namespace nb::literals;
+    using Solver = LBFGS<F>;
+    nb::class_<Solver>(m, name)
+        .def(nb::init<const F&, Index>(), "field"_a, "corrections"_a, nb::keep_alive<1, 2>())
+        .def(
+            "start",
+            [](Solver& solver, Vector<double> weights) {
+                require(weights.shape(0) == solver.weights().size(), "the number of weights does not fit the field");
+                solver.start(weights.data());
+            },
+            "weights"_a.noconvert())
+        .def("run", &Solver::run, "max_evaluations"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("weights", [](const Solver& s) { return to_array(s.weights()); })
+        .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
+        .def_prop_ro("stalled", &Solver::stalled)
+        .def_prop_ro("gradient_norm", &Solver::gradient_norm)
+        .def_prop_ro("iterations", &Solver::iterations)
+        .def_prop_ro("evaluations", &Solver::evaluations)
+        .def_prop_ro("oracle_calls", &Solver::oracle_calls);
+}
+
+}  // namespace
+
+void bind_solvers(nb::module_& m) {
+    bind_sdca<ChainAll>(m, "SDCAChainAll");
+    bind_sdca<ChainObserved>(m, "SDCAChainObserved");
+    bind_sdca<Multiclass>(m, "SDCAMulticlass");
+    bind_lbfgs<ChainAll>(m, "LBFGSChainAll");
+    bind_lbfgs<ChainObserved>(m, "LBFGSChainObserved");
+    bind_lbfgs<Multiclass>(m, "LBFGSMulticlass");
+}
+
+}  // namespace dualfield

@@ -1,0 +1,99 @@
+// The one-node field: multinomial logistic regression.
+//
+// Block i is one point with attributes x and one of K labels. Weights: [ attribute x label | bias ]. The compact
+// vector and the table are both the K marginals, and the feature counts of a vector m are the outer product of x
+// and m, so its squared norm is |x|^2 |m|^2 and no buffer is needed.
+#pragma once
+
+#include "duality/entropy.hpp"
+#include "fields/field.hpp"
+#include "fields/weight_rows.hpp"
+
+namespace dualfield {
+
+class Multiclass {
+   public:
+    struct Workspace {};
+
+    struct Direction {
+        Index block = -1;
+        std::vector<double> m;
+    };
+
+    // One position a block, no attribute twice in it. `labels` and `sample_weight` may be null.
+    Multiclass(Attributes data, Index labels, bool bias, const std::int32_t* y, const double* sample_weight, double l2)
+        : data_(data), rows_(data.count, labels), labels_(labels), bias_(bias), y_(y), sample_weight_(sample_weight), l2_(l2) {}
+
+    Index blocks() const { return data_.blocks; }
+    Index labels() const { return labels_; }
+    Index dimension() const { return rows_.size() + (bias_ ? labels_ : 0); }
+    Index compact_size(Index) const { return labels_; }
+    Index table_size(Index) const { return labels_; }
+    double l2() const { return l2_; }
+    double sample_weight(Index i) const { return sample_weight_ ? sample_weight_[i] : 1.0; }
+
+    void score(Index i, const double* w, double* theta) const {
+        if (bias_) {
+            std::copy(w + rows_.size(), w + rows_.size() + labels_, theta);
+        } else {
+            std::fill(theta, theta + labels_, 0.0);
+        }
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
+            rows_.score(w, data_.indices[e], data_.value(e), theta);
+    }
+
+    double log_partition(Index, const double* theta, Workspace&) const { return log_sum_exp(labels_, theta); }
+
+    double infer(Index, const double* theta, double* m, Workspace&) const {
+        const double top = maximum(labels_, theta);
+        exp_shifted(labels_, theta, top, m);
+        const double total = sum(labels_, m);
+        scale(labels_, 1.0 / total, m);
+        return top + std::log(total);
+    }
+
+    double infer_table(Index i, const double* theta, double* table, double* m, Workspace& workspace) const {
+        const double log_z = infer(i, theta, m, workspace);
+        std::copy(m, m + labels_, table);
+        return log_z;
+    }
+
+    void compact(Index, const double* table, double* m) const { std::copy(table, table + labels_, m); }
+    void subtract_truth(Index i, double* m) const { m[y_[i]] -= 1.0; }
+    double true_score(Index i, const double* theta) const { return theta[y_[i]]; }
+
+    double pull(Index i, const double* m, Direction& direction) const {
+        direction.block = i;
+        direction.m.assign(m, m + labels_);
+        double norm = bias_ ? 1.0 : 0.0;
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) norm += data_.value(e) * data_.value(e);
+        return norm * squared_norm(labels_, m);
+    }
+
+    void apply(double* w, double a, const Direction& direction) const {
+        const Index i = direction.block;
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
+            axpy(labels_, a * data_.value(e), direction.m.data(), w + rows_.start(data_.indices[e]));
+        if (bias_) axpy(labels_, a, direction.m.data(), w + rows_.size());
+    }
+
+    Segments segments(Index) const { return {{{{0, labels_, 1.0}, {0, 0, 0.0}}}, 1}; }
+
+    void initial_table(Index i, double epsilon, double* table) const {
+        std::fill(table, table + labels_, epsilon / static_cast<double>(labels_));
+        table[y_[i]] += 1.0 - epsilon;
+    }
+
+    double initial_entropy(Index, double epsilon) const { return mixture_entropy(labels_, epsilon); }
+
+   private:
+    Attributes data_;
+    AllPairs rows_;
+    Index labels_;
+    bool bias_;
+    const std::int32_t* y_;
+    const double* sample_weight_;
+    double l2_;
+};
+
+}  // namespace dualfield

@@ -1,0 +1,77 @@
+// What a field says of blocks under given weights: labels, marginals, k-best lists, samples.
+#pragma once
+
+#include "fields/chain.hpp"
+#include "fields/multiclass.hpp"
+#include "oracles/kbest.hpp"
+#include "oracles/posterior.hpp"
+#include "oracles/viterbi.hpp"
+
+namespace dualfield {
+
+// Calls body(i, theta) for blocks first .. last - 1, theta their potentials.
+template <class F, class Body>
+void for_each_scored(const F& field, const double* w, Index first, Index last, Body&& body) {
+    std::vector<double> theta;
+    for (Index i = first; i < last; ++i) {
+        field.score(i, w, room(theta, field.compact_size(i)));
+        body(i, theta.data());
+    }
+}
+
+// The best labels of blocks first .. last - 1, position after position.
+template <class Rows>
+void decode_blocks(const Chain<Rows>& field, const double* w, Index first, Index last, std::int32_t* path) {
+    Viterbi viterbi;
+    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
+        viterbi.decode(field.potentials(i, theta), path + field.offset(i) - field.offset(first));
+    });
+}
+
+inline void decode_blocks(const Multiclass& field, const double* w, Index first, Index last, std::int32_t* path) {
+    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
+        path[i - first] = static_cast<std::int32_t>(argmax(field.labels(), theta));
+    });
+}
+
+// Node marginals, positions x labels.
+template <class Rows>
+void infer_blocks(const Chain<Rows>& field, const double* w, Index first, Index last, double* marginals) {
+    ForwardBackward oracle;
+    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
+        oracle.marginals(field.potentials(i, theta), marginals + (field.offset(i) - field.offset(first)) * field.labels(),
+                         nullptr, nullptr);
+    });
+}
+
+inline void infer_blocks(const Multiclass& field, const double* w, Index first, Index last, double* marginals) {
+    Multiclass::Workspace workspace;
+    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
+        field.infer(i, theta, marginals + (i - first) * field.labels(), workspace);
+    });
+}
+
+// The k best labellings of block i with the logarithms of their probabilities; returns how many there are.
+template <class Rows>
+Index kbest_of_block(const Chain<Rows>& field, const double* w, Index i, Index k, std::int32_t* paths, double* log_p) {
+    std::vector<double> theta(field.compact_size(i));
+    field.score(i, w, theta.data());
+    const ChainPotentials chain = field.potentials(i, theta.data());
+    ForwardBackward oracle;
+    KBest search;
+    const Index found = search.decode(chain, k, paths, log_p);
+    const double log_z = oracle.log_partition(chain);
+    for (Index p = 0; p < found; ++p) log_p[p] -= log_z;
+    return found;
+}
+
+// `count` exact samples of the labels of block i, count x T.
+template <class Rows>
+void sample_block(const Chain<Rows>& field, const double* w, Index i, Index count, Random& random, std::int32_t* samples) {
+    std::vector<double> theta(field.compact_size(i));
+    field.score(i, w, theta.data());
+    ForwardBackward oracle;
+    sample_posterior(field.potentials(i, theta.data()), count, random, oracle, samples);
+}
+
+}  // namespace dualfield

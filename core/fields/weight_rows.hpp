@@ -1,0 +1,86 @@
+// The weights of (attribute, label) pairs: which pairs have one, and where it is.
+//
+// Two layouts with one interface. AllPairs: attribute-major, K weights a row. ObservedPairs: only the pairs seen in
+// training, attribute-major as well, each row a short list of labels. A *local row* is the same row inside a
+// block's direction buffer, at the offset that the caller keeps.
+#pragma once
+
+#include <vector>
+
+#include "fields/attributes.hpp"
+
+namespace dualfield {
+
+class AllPairs {
+   public:
+    AllPairs(Index attributes, Index labels) : attributes_(attributes), labels_(labels) {}
+
+    Index size() const { return attributes_ * labels_; }
+    Index start(std::int32_t attribute) const { return attribute * labels_; }
+    Index row_size(std::int32_t) const { return labels_; }
+
+    void prefetch(const double* w, std::int32_t attribute) const {
+        const double* row = w + start(attribute);
+        for (Index k = 0; k < labels_; k += 8) __builtin_prefetch(row + k);
+    }
+
+    // scores += value * w[attribute]
+    void score(const double* w, std::int32_t attribute, double value, double* scores) const {
+        axpy(labels_, value, w + start(attribute), scores);
+    }
+
+    // local_row += value * marginals
+    void accumulate(std::int32_t, double value, const double* marginals, double* local_row) const {
+        axpy(labels_, value, marginals, local_row);
+    }
+
+   private:
+    Index attributes_, labels_;
+};
+
+class ObservedPairs {
+   public:
+    // starts: attributes + 1 offsets into `labels`, the labels of each row in increasing order. Views.
+    ObservedPairs(Index attributes, const Index* starts, const std::int32_t* labels)
+        : attributes_(attributes), starts_(starts), labels_(labels) {}
+
+    Index size() const { return starts_[attributes_]; }
+    Index start(std::int32_t attribute) const { return starts_[attribute]; }
+    Index row_size(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute]; }
+
+    void prefetch(const double* w, std::int32_t attribute) const { __builtin_prefetch(w + starts_[attribute]); }
+
+    void score(const double* w, std::int32_t attribute, double value, double* scores) const {
+        for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s) scores[labels_[s]] += value * w[s];
+    }
+
+    void accumulate(std::int32_t attribute, double value, const double* marginals, double* local_row) const {
+        const std::int32_t* labels = labels_ + starts_[attribute];
+        const Index n = row_size(attribute);
+        for (Index s = 0; s < n; ++s) local_row[s] += value * marginals[labels[s]];
+    }
+
+   private:
+    Index attributes_;
+    const Index* starts_;
+    const std::int32_t* labels_;
+};
+
+// The (attribute, label) pairs that occur in labelled data, as the arrays that ObservedPairs views.
+inline void observed_pairs(const Attributes& data, const std::int32_t* labels, Index K, std::vector<Index>& starts,
+                           std::vector<std::int32_t>& row_labels) {
+    const Index words = (K + 63) / 64;
+    std::vector<std::uint64_t> seen(data.count * words, 0);
+    for (Index p = 0; p < data.positions(); ++p)
+        for (Index e = data.indptr[p]; e < data.indptr[p + 1]; ++e)
+            seen[data.indices[e] * words + labels[p] / 64] |= std::uint64_t{1} << (labels[p] % 64);
+    starts.assign(1, 0);
+    row_labels.clear();
+    for (Index a = 0; a < data.count; ++a) {
+        for (Index k = 0; k < K; ++k)
+            if (seen[a * words + k / 64] >> (k % 64) & 1) row_labels.push_back(static_cast<std::int32_t>(k));
+        starts.push_back(static_cast<Index>(row_labels.size()));
+    }
+}
+
+}  // namespace dualfield

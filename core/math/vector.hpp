@@ -1,0 +1,74 @@
+// Dense vector kernels: short loops over contiguous doubles that the compiler turns into vector instructions.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "math/elementary.hpp"
+
+namespace dualfield {
+
+// Rows of scratch matrices are padded to a multiple of eight doubles, one 512-bit vector.
+inline Index padded(Index n) { return (n + 7) / 8 * 8; }
+
+inline double dot(Index n, const double* x, const double* y) {
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (Index k = 0; k < n; ++k) sum += x[k] * y[k];
+    return sum;
+}
+
+inline double sum(Index n, const double* x) {
+    double total = 0.0;
+#pragma omp simd reduction(+ : total)
+    for (Index k = 0; k < n; ++k) total += x[k];
+    return total;
+}
+
+inline double squared_norm(Index n, const double* x) { return dot(n, x, x); }
+
+// y += a x
+inline void axpy(Index n, double a, const double* x, double* y) {
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) y[k] += a * x[k];
+}
+
+inline void scale(Index n, double a, double* x) {
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) x[k] *= a;
+}
+
+inline double maximum(Index n, const double* x) {
+    double top = x[0];
+#pragma omp simd reduction(max : top)
+    for (Index k = 1; k < n; ++k) top = x[k] > top ? x[k] : top;
+    return top;
+}
+
+inline double minimum(Index n, const double* x) {
+    double bottom = x[0];
+#pragma omp simd reduction(min : bottom)
+    for (Index k = 1; k < n; ++k) bottom = x[k] < bottom ? x[k] : bottom;
+    return bottom;
+}
+
+inline Index argmax(Index n, const double* x) { return std::max_element(x, x + n) - x; }
+
+// out = exp(x - shift)
+inline void exp_shifted(Index n, const double* x, double shift, double* out) {
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) out[k] = fast_exp(x[k] - shift);
+}
+
+// log(sum_k exp(x_k)), exact for any finite x; -inf entries count as impossible.
+inline double log_sum_exp(Index n, const double* x) {
+    const double top = maximum(n, x);
+    if (!(top > -std::numeric_limits<double>::infinity())) return top;
+    double total = 0.0;
+#pragma omp simd reduction(+ : total)
+    for (Index k = 0; k < n; ++k) total += fast_exp(x[k] - top);
+    return top + std::log(total);
+}
+
+}  // namespace dualfield

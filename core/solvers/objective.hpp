@@ -1,0 +1,68 @@
+// The primal objective in sum units and its gradient, block by block:
+//     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>).
+#pragma once
+
+#include <vector>
+
+#include "fields/field.hpp"
+#include "math/vector.hpp"
+#include "solvers/certificate.hpp"
+
+namespace dualfield {
+
+template <Field F>
+class Objective {
+   public:
+    explicit Objective(const F& field) : field_(field) {}
+
+    // Forgets the sums, for a new point.
+    void reset() {
+        losses_ = ExactSum();
+        magnitude_ = 0.0;
+    }
+
+    // Adds the loss of block i and, where `gradient` is not null, its gradient c_i (E_w F - F_i).
+    void add(Index i, const double* w, double* gradient) {
+        const double c = field_.sample_weight(i);
+        if (!(c > 0.0)) return;
+        const Index size = field_.compact_size(i);
+        double* theta = room(potentials_, size);
+        double* m = room(marginals_, size);
+        field_.score(i, w, theta);
+        const double log_z = gradient ? field_.infer(i, theta, m, oracle_) : field_.log_partition(i, theta, oracle_);
+        const double true_score = field_.true_score(i, theta);
+        losses_.add(c * (log_z - true_score));
+        magnitude_ += c * (std::abs(log_z) + std::abs(true_score));
+        ++oracle_calls_;
+        if (!gradient) return;
+        field_.subtract_truth(i, m);
+        field_.pull(i, m, direction_);
+        field_.apply(gradient, c, direction_);
+    }
+
+    double penalty(const double* w) const { return 0.5 * field_.l2() * squared_norm(field_.dimension(), w); }
+    double losses() const { return losses_.value(); }
+    double magnitude() const { return magnitude_; }
+    Index oracle_calls() const { return oracle_calls_; }
+
+   private:
+    const F& field_;
+    ExactSum losses_;
+    double magnitude_ = 0.0;
+    Index oracle_calls_ = 0;
+    typename F::Workspace oracle_;
+    typename F::Direction direction_;
+    std::vector<double> potentials_, marginals_;
+};
+
+// P(w), and its gradient where `gradient` is not null.
+template <Field F>
+double evaluate_primal(const F& field, const double* w, double* gradient) {
+    Objective<F> objective(field);
+    if (gradient)
+        for (Index k = 0; k < field.dimension(); ++k) gradient[k] = field.l2() * w[k];
+    for (Index i = 0; i < field.blocks(); ++i) objective.add(i, w, gradient);
+    return objective.losses() + objective.penalty(w);
+}
+
+}  // namespace dualfield

@@ -1,0 +1,275 @@
+// Stochastic dual coordinate ascent for conditional random fields: Le Priol, Piche and Lacoste-Julien (2018),
+// Algorithm 2, with sampling by duality gaps.
+//
+// The state is one table of clique marginals mu_i per block, and w = w(mu) always. One update of block i:
+//     nu    = marginals of block i under w                     (one call of the oracle)
+//     g_i   = log Z - <theta, mu_i> - H(mu_i) = KL(mu_i || nu) (the block's duality gap; no logarithms needed)
+//     delta = nu - mu_i,   v = -(c_i / l2) E_delta F           (ascent direction and its image in the weights)
+//     gamma = argmax of the dual along (delta, v)              (line_search.hpp)
+//     mu_i += gamma delta,   w += gamma v
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "duality/line_search.hpp"
+#include "fields/field.hpp"
+#include "sampling/block_sampler.hpp"
+#include "solvers/certificate.hpp"
+#include "solvers/deadline.hpp"
+
+namespace dualfield {
+
+struct SDCAOptions {
+    double non_uniformity;    // share of the draws that follow the recorded gaps; 0 is uniform sampling
+    Index permutation_every;  // one pass in so many visits every block once; 0: only the first does
+    double subprecision;      // relative precision of the line search
+    double epsilon;           // the start epsilon * uniform + (1 - epsilon) * truth; 0: the best one
+    std::uint64_t seed;
+};
+
+template <Field F>
+class SDCA {
+   public:
+    SDCA(const F& field, const SDCAOptions& options)
+        : field_(field),
+          options_(options),
+          random_(options.seed),
+          sampler_(active_blocks(field), field.blocks(), options.non_uniformity, options.permutation_every),
+          weights_(field.dimension(), 0.0),
+          entropy_(field.blocks(), 0.0) {
+        offsets_.reserve(field.blocks() + 1);
+        offsets_.push_back(0);
+        for (Index i = 0; i < field.blocks(); ++i)
+            offsets_.push_back(offsets_.back() + (field.sample_weight(i) > 0.0 ? field.table_size(i) : 0));
+        tables_ = std::make_unique_for_overwrite<double[]>(offsets_.back());
+    }
+
+    // mu = epsilon * uniform + (1 - epsilon) * truth. Along this segment w is linear in epsilon and the entropies
+    // have a closed form, so the best epsilon is a one-dimensional concave maximisation.
+    void start() {
+        for (Index i : sampler_.order()) {
+            double* m = room(marginals_, field_.compact_size(i));
+            double* table = room(candidate_, field_.table_size(i));
+            field_.initial_table(i, 1.0, table);
+            field_.compact(i, table, m);
+            field_.subtract_truth(i, m);
+            field_.pull(i, m, direction_);
+            field_.apply(weights_.data(), -field_.sample_weight(i) / field_.l2(), direction_);
+        }
+        epsilon_ = options_.epsilon > 0.0 ? options_.epsilon : best_epsilon();
+        scale(field_.dimension(), epsilon_, weights_.data());
+        dual_ = -0.5 * field_.l2() * squared_norm(field_.dimension(), weights_.data());
+        for (Index i : sampler_.order()) {
+            field_.initial_table(i, epsilon_, table(i));
+            entropy_[i] = field_.initial_entropy(i, epsilon_);
+            dual_ += field_.sample_weight(i) * entropy_[i];
+        }
+    }
+
+    // Runs updates until there were `max_updates` or the time is over; returns how many there were.
+    Index run(Index max_updates, double seconds) {
+        const Deadline deadline(seconds);
+        confirm_cursor_ = 0;  // marginals that move would invalidate a half-made certificate
+        Index done = 0;
+        while (done < max_updates) {
+            update(sampler_.draw(random_));
+            ++done;
+            if (deadline.passed()) break;
+        }
+        updates_ += done;
+        return done;
+    }
+
+    // The full pass behind a certificate: w is computed afresh from the stored marginals, and so are the entropies;
+    // every recorded gap becomes exact. Works in slices like run(); true when it is complete.
+    bool confirm(double seconds) {
+        const Deadline deadline(seconds);
+        const Index active = sampler_.draws_per_pass();
+        if (confirm_cursor_ == 0) conjugate_.assign(field_.dimension(), 0.0);
+        while (confirm_cursor_ < active) {
+            add_to_conjugate(sampler_.order()[confirm_cursor_++]);
+            if (confirm_cursor_ == active) begin_certificate();
+            if (deadline.passed()) return false;
+        }
+        while (confirm_cursor_ < 2 * active) {
+            add_to_certificate(sampler_.order()[confirm_cursor_++ - active]);
+            if (deadline.passed() && confirm_cursor_ < 2 * active) return false;
+        }
+        end_certificate();
+        return true;
+    }
+
+    const Certificate& certificate() const { return certificate_; }
+    double dual() const { return dual_; }
+    double gap_estimate() const { return sampler_.recorded_total(); }
+    double epsilon() const { return epsilon_; }
+    Index updates() const { return updates_; }
+    Index oracle_calls() const { return oracle_calls_; }
+    Index evaluations() const { return evaluations_; }
+    double step_total() const { return step_total_; }
+    Index draws_per_pass() const { return sampler_.draws_per_pass(); }
+    const std::vector<double>& weights() const { return weights_; }
+
+    // What a saved state consists of, beside the counters.
+    double* tables() { return tables_.get(); }
+    Index tables_size() const { return offsets_.back(); }
+    std::vector<double>& entropies() { return entropy_; }
+    std::vector<double>& mutable_weights() { return weights_; }
+    Random& random() { return random_; }
+    BlockSampler& sampler() { return sampler_; }
+    void restore_counters(Index updates, Index oracle_calls, Index evaluations, double step_total, double dual,
+                          double epsilon) {
+        updates_ = updates;
+        oracle_calls_ = oracle_calls;
+        evaluations_ = evaluations;
+        step_total_ = step_total;
+        dual_ = dual;
+        epsilon_ = epsilon;
+    }
+
+   private:
+    void update(Index i) {
+        const Index size = field_.table_size(i), compact_size = field_.compact_size(i);
+        const double c = field_.sample_weight(i);
+        double* theta = room(potentials_, compact_size);
+        double* m = room(marginals_, compact_size);
+        double* delta = room(candidate_, size);
+        double* mu = table(i);
+
+        field_.score(i, weights_.data(), theta);
+        const double log_z = field_.infer_table(i, theta, delta, m, oracle_);
+        const double entropy_of_nu = log_z - dot(compact_size, theta, m);
+#pragma omp simd
+        for (Index k = 0; k < size; ++k) delta[k] -= mu[k];
+        field_.compact(i, delta, m);
+        const double residual = dot(compact_size, theta, m);
+        const double gap = std::max(0.0, entropy_of_nu + residual - entropy_[i]);
+
+        const double quadratic = c / field_.l2() * field_.pull(i, m, direction_);
+        const LineSearchResult found = newton_line_search(field_.segments(i), mu, delta, gap, residual, quadratic,
+                                                          entropy_[i], options_.subprecision);
+        axpy(size, found.step, delta, mu);
+        field_.apply(weights_.data(), -found.step * c / field_.l2(), direction_);
+
+        entropy_[i] = found.entropy;
+        dual_ += c * found.ascent;
+        sampler_.record(i, c * gap);
+        ++oracle_calls_;
+        evaluations_ += found.evaluations;
+        step_total_ += found.step;
+    }
+
+    // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
+    void add_to_conjugate(Index i) {
+        double* m = room(marginals_, field_.compact_size(i));
+        field_.compact(i, table(i), m);
+        field_.subtract_truth(i, m);
+        field_.pull(i, m, direction_);
+        field_.apply(conjugate_.data(), -field_.sample_weight(i) / field_.l2(), direction_);
+    }
+
+    void begin_certificate() {
+        weights_.swap(conjugate_);
+        conjugate_ = {};
+        losses_ = entropies_ = ExactSum();
+        magnitude_ = 0.0;
+    }
+
+    void add_to_certificate(Index i) {
+        const Index compact_size = field_.compact_size(i);
+        const double c = field_.sample_weight(i);
+        double* theta = room(potentials_, compact_size);
+        double* m = room(marginals_, compact_size);
+        field_.score(i, weights_.data(), theta);
+        const double log_z = field_.log_partition(i, theta, oracle_);
+        const double true_score = field_.true_score(i, theta);
+        entropy_[i] = entropy(field_.segments(i), table(i));
+        field_.compact(i, table(i), m);
+        const double gap = log_z - dot(compact_size, theta, m) - entropy_[i];
+        losses_.add(c * (log_z - true_score));
+        entropies_.add(c * entropy_[i]);
+        magnitude_ += c * (std::abs(log_z) + std::abs(true_score) + std::abs(entropy_[i]));
+        sampler_.record(i, c * std::max(0.0, gap));
+        ++oracle_calls_;
+    }
+
+    void end_certificate() {
+        confirm_cursor_ = 0;
+        const double penalty = 0.5 * field_.l2() * squared_norm(field_.dimension(), weights_.data());
+        certificate_.primal = losses_.value() + penalty;
+        certificate_.dual = entropies_.value() - penalty;
+        certificate_.gap = std::max(0.0, certificate_.primal - certificate_.dual) +
+                           rounding_allowance(magnitude_ + 2.0 * penalty);
+        dual_ = certificate_.dual;
+    }
+
+    // weights_ holds w at epsilon = 1. Golden-section search over log(epsilon).
+    double best_epsilon() const {
+        const double norm = squared_norm(field_.dimension(), weights_.data());
+        const auto kinds = group_by_size();  // blocks of equal table size have equal initial entropy
+        const auto dual_at = [&](double log_epsilon) {
+            const double epsilon = std::exp(log_epsilon);
+            double value = -0.5 * field_.l2() * epsilon * epsilon * norm;
+            for (const auto& [weight, block] : kinds) value += weight * field_.initial_entropy(block, epsilon);
+            return value;
+        };
+        const double golden = 0.5 * (std::sqrt(5.0) - 1.0);
+        double left = std::log(1e-12), right = 0.0;
+        for (int step = 0; step < 60; ++step) {
+            const double a = right - golden * (right - left), b = left + golden * (right - left);
+            if (dual_at(a) < dual_at(b)) {
+                left = a;
+            } else {
+                right = b;
+            }
+        }
+        return std::exp(0.5 * (left + right));
+    }
+
+    // (total sample weight, one block) for each table size that occurs.
+    std::vector<std::pair<double, Index>> group_by_size() const {
+        std::vector<Index> order = sampler_.order();
+        std::sort(order.begin(), order.end(),
+                  [&](Index a, Index b) { return field_.table_size(a) < field_.table_size(b); });
+        std::vector<std::pair<double, Index>> kinds;
+        for (Index i : order) {
+            if (kinds.empty() || field_.table_size(kinds.back().second) != field_.table_size(i)) kinds.push_back({0.0, i});
+            kinds.back().first += field_.sample_weight(i);
+        }
+        return kinds;
+    }
+
+    static std::vector<Index> active_blocks(const F& field) {
+        std::vector<Index> active;
+        for (Index i = 0; i < field.blocks(); ++i)
+            if (field.sample_weight(i) > 0.0) active.push_back(i);
+        return active;
+    }
+
+    double* table(Index i) { return tables_.get() + offsets_[i]; }
+
+    const F& field_;
+    SDCAOptions options_;
+    Random random_;
+    BlockSampler sampler_;
+    std::vector<double> weights_;
+    std::unique_ptr<double[]> tables_;  // mu, block after block; none for blocks of sample weight zero
+    std::vector<Index> offsets_;
+    std::vector<double> entropy_;  // H(mu_i)
+    double dual_ = 0.0, epsilon_ = 0.0, step_total_ = 0.0;
+    Index updates_ = 0, oracle_calls_ = 0, evaluations_ = 0;
+
+    Certificate certificate_;
+    Index confirm_cursor_ = 0;
+    ExactSum losses_, entropies_;
+    double magnitude_ = 0.0;
+    std::vector<double> conjugate_;
+
+    typename F::Workspace oracle_;
+    typename F::Direction direction_;
+    std::vector<double> potentials_, marginals_, candidate_;
+};
+
+}  // namespace dualfield

@@ -1,0 +1,370 @@
+"""Encoded sequences: attribute numbers in contiguous arrays, ready for the core.
+
+An :class:`Encoded` is a list of sequences stored as two nested levels of offsets::
+
+    sequence i   has the positions   offsets[i] : offsets[i + 1]
+    position t   has the entries     indptr[t] : indptr[t + 1]   of ``indices`` (and of ``values``)
+
+The lower level is a CSR matrix with one row per position, the upper one cuts its rows into sequences.
+Within a position the attributes are distinct and increasing, so an attribute's weight is never spread over
+two entries and counting is a plain histogram. Indexing takes whole sequences, the unit that
+cross-validation works with, and looks to scikit-learn like indexing a one-dimensional array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import repeat
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from dualfield.features.vocabulary import Columns, Vocabulary
+
+__all__ = ["Encoded"]
+
+Key = int | np.integer[Any] | slice | npt.ArrayLike | tuple[Any, EllipsisType]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Sequences of positions with numbered, weighted attributes.
+
+    Parameters
+    ----------
+    offsets : array of int64, shape (n_sequences + 1,)
+        Where each sequence's positions begin; strictly increasing from 0, since no sequence is empty.
+    indptr : array of int64, shape (n_positions + 1,)
+        Where each position's entries begin, from 0.
+    indices : array of int32, shape (n_entries,)
+        Attribute numbers, distinct and increasing within a position.
+    values : array of float64, shape (n_entries,), or None
+        The attributes' values; None means that all are 1.
+    vocabulary : Vocabulary or Columns
+        What the attribute numbers stand for.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together: the core relies on them without looking again.
+
+    Examples
+    --------
+    >>> from dualfield.features import encode
+    >>> encoded = encode([[["w=the"], ["w=cat", "noun"]], [["w=cat"]]])
+    >>> len(encoded), encoded.n_positions, encoded.lengths.tolist()
+    (2, 3, [2, 1])
+    >>> encoded[1].indices.tolist(), encoded.vocabulary.names
+    ([1], ['w=the', 'w=cat', 'noun'])
+    """
+
+    offsets: npt.NDArray[np.int64]
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float64] | None
+    vocabulary: Vocabulary | Columns
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("offsets", np.int64), ("indptr", np.int64), ("indices", np.int32)):
+            object.__setattr__(self, name, _integers(name, getattr(self, name), dtype))
+        if self.values is not None:
+            object.__setattr__(self, "values", np.ascontiguousarray(self.values, dtype=np.float64))
+        _check_offsets(self.offsets, self.n_positions)
+        _check_entries(self.indptr, self.indices, len(self.vocabulary))
+        _check_values(self.values, len(self.indices))
+
+    @classmethod
+    def from_entries(
+        cls,
+        offsets: npt.ArrayLike,
+        indptr: npt.ArrayLike,
+        indices: npt.ArrayLike,
+        values: npt.ArrayLike | None,
+        vocabulary: Vocabulary | Columns,
+    ) -> Encoded:
+        """Build from entries in any order; repeats within a position are added up, zeros dropped.
+
+        Parameters
+        ----------
+        offsets, indptr, indices, values, vocabulary
+            As in :class:`Encoded`, except that a position may name its attributes in any order and
+            repeatedly.
+
+        Examples
+        --------
+        >>> encoded = Encoded.from_entries([0, 1], [0, 3], [1, 0, 1], None, Columns(2))
+        >>> encoded.indices.tolist(), encoded.values.tolist()
+        ([0, 1], [1.0, 2.0])
+        """
+        indptr, indices = np.asarray(indptr, dtype=np.int64), np.asarray(indices, dtype=np.int32)
+        _check_entries(indptr, indices, len(vocabulary), ordered=False)
+        # scipy sorts and merges rows in compiled code; int8 ones keep the traffic low where there are no
+        # values.
+        data = np.ones(len(indices), np.int8) if values is None else np.array(values, dtype=np.float64)
+        shape = (len(indptr) - 1, len(vocabulary))
+        rows = sparse.csr_array((data, indices.copy(), indptr.copy()), shape=shape)
+        rows.sort_indices()
+        if not rows.has_canonical_format:
+            rows = rows.astype(np.float64)
+            rows.sum_duplicates()
+        if values is not None:
+            rows.eliminate_zeros()
+        merged: npt.NDArray[np.float64] | None = rows.data
+        if rows.dtype == np.int8 or bool(np.all(rows.data == 1.0)):
+            merged = None
+        return cls(np.asarray(offsets), rows.indptr, rows.indices, merged, vocabulary)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n_sequences,): to scikit-learn, a one-dimensional array of sequences."""
+        return (len(self),)
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions of all sequences together."""
+        return len(self.indptr) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of positions of every sequence, shape (n_sequences,)."""
+        return np.diff(self.offsets)
+
+    def __repr__(self) -> str:
+        return (
+            f"Encoded({len(self):,} sequences, {self.n_positions:,} positions, {len(self.indices):,} "
+            "entries, "
+            f"{self.vocabulary!r})"
+        )
+
+    def __iter__(self) -> Iterator[Encoded]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Key) -> Encoded:
+        """Return the chosen sequences as an Encoded with the same vocabulary.
+
+        Parameters
+        ----------
+        key : int, slice, array of int, or boolean mask of shape (n_sequences,)
+            Which sequences, in which order; an int gives an Encoded of that one sequence. A pair
+            ``(key, ...)`` means ``key``, as scikit-learn writes it.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> encoded = encode([[["a"]], [["b"], ["c"]], [["d"]]])
+        >>> encoded[[2, 1]].lengths.tolist(), encoded[1:].lengths.tolist()
+        ([1, 2], [2, 1])
+        """
+        chosen = _chosen_sequences(key, len(self))
+        positions, offsets = _gather(self.offsets, chosen)
+        entries, indptr = _gather(self.indptr, positions)
+        values = None if self.values is None else self.values[entries]
+        return Encoded(offsets, indptr, self.indices[entries], values, self.vocabulary)
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Return in how many positions every attribute occurs with a value other than 0.
+
+        Returns
+        -------
+        counts : array of int64, shape (n_attributes,)
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> encode([[["a", "b"], ["a"]]]).counts().tolist()
+        [2, 1]
+        """
+        indices = self.indices if self.values is None else self.indices[self.values != 0]
+        return np.bincount(indices, minlength=len(self.vocabulary)).astype(np.int64)
+
+    def restrict(self, keep: npt.ArrayLike) -> Encoded:
+        """Drop attributes, as for a minimum count.
+
+        A vocabulary of names shrinks to the kept names, in their old order. Columns keep their width, and
+        only the entries go: an attribute without entries has weight 0, and later arrays of the full width
+        still fit.
+
+        Parameters
+        ----------
+        keep : array of bool, shape (n_attributes,)
+            True for the attributes that stay.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> encoded = encode([[["a", "b"], ["a"]]])
+        >>> encoded.restrict(encoded.counts() >= 2).vocabulary.names
+        ['a']
+        """
+        keep = np.asarray(keep)
+        if keep.dtype != np.bool_ or keep.shape != (len(self.vocabulary),):
+            raise ValueError(
+                f"keep must be a boolean array of shape ({len(self.vocabulary)},), one entry per attribute; "
+                f"found {keep.dtype} of shape {keep.shape}."
+            )
+        if keep.all():
+            return self
+        vocabulary = self.vocabulary
+        if isinstance(vocabulary, Columns):
+            return self._renumbered(np.where(keep, np.arange(len(keep)), -1), vocabulary)
+        names = [vocabulary.names[i] for i in np.flatnonzero(keep)]
+        return self._renumbered(np.where(keep, np.cumsum(keep) - 1, -1), Vocabulary(names))
+
+    def translate(self, vocabulary: Vocabulary | Columns) -> Encoded:
+        """Number the attributes by another vocabulary; those it does not have are dropped.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary or Columns
+            The vocabulary to go over to, of the same kind; columns must agree in number.
+
+        Raises
+        ------
+        TypeError
+            If one has names and the other has columns.
+        ValueError
+            If the numbers of columns differ.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> encode([[["a", "b"]]]).translate(Vocabulary(["c", "b"])).indices.tolist()
+        [1]
+        """
+        own = self.vocabulary
+        if own is vocabulary:
+            return self
+        if isinstance(own, Columns) and isinstance(vocabulary, Columns):
+            if own != vocabulary:
+                raise ValueError(
+                    f"the encoded data has {len(own)} columns but the vocabulary to translate to has "
+                    f"{len(vocabulary)}; "
+                    "give data with the columns that the model was trained on."
+                )
+            return self
+        if isinstance(own, Columns) or isinstance(vocabulary, Columns):
+            found, expected = ("columns", "names") if isinstance(own, Columns) else ("names", "columns")
+            raise TypeError(
+                f"the attributes of the encoded data are {found} but the vocabulary to translate to "
+                f"has {expected}; "
+                "encode the data in the form that the model was trained on."
+            )
+        if own == vocabulary:
+            return Encoded(self.offsets, self.indptr, self.indices, self.values, vocabulary)
+        numbers = np.fromiter(map(vocabulary.index.get, own.names, repeat(-1)), np.int64, len(own))
+        return self._renumbered(numbers, vocabulary)
+
+    def _renumbered(self, numbers: npt.NDArray[np.int64], vocabulary: Vocabulary | Columns) -> Encoded:
+        """Attribute ``a`` becomes ``numbers[a]``; -1 drops it."""
+        indices = numbers[self.indices]
+        kept = indices >= 0
+        indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
+        values = None if self.values is None else self.values[kept]
+        return Encoded.from_entries(self.offsets, indptr, indices[kept], values, vocabulary)
+
+
+def _gather(
+    bounds: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Members of the chosen groups, one group after the other, and the bounds of the groups thus made.
+
+    Group ``g`` has the members ``bounds[g] : bounds[g + 1]``.
+    """
+    sizes = bounds[chosen + 1] - bounds[chosen]
+    new_bounds = np.concatenate(([0], np.cumsum(sizes)))
+    # member k of new group g is bounds[chosen[g]] + (k - new_bounds[g])
+    members = np.arange(new_bounds[-1]) + np.repeat(bounds[chosen] - new_bounds[:-1], sizes)
+    return members, new_bounds
+
+
+def _chosen_sequences(key: Key, n: int) -> npt.NDArray[np.int64]:
+    """The sequence numbers that ``key`` stands for, all within 0 .. n - 1."""
+    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+        key = key[0]
+    if isinstance(key, slice):
+        return np.arange(n)[key]
+    wanted = np.asarray(key)
+    if wanted.size == 0 and wanted.ndim == 1 and wanted.dtype.kind == "f":
+        wanted = wanted.astype(np.int64)  # np.asarray([]) is float
+    if wanted.dtype == np.bool_ and wanted.shape == (n,):
+        return np.flatnonzero(wanted)
+    if wanted.dtype.kind not in "iu" or wanted.ndim > 1:
+        raise IndexError(
+            f"encoded sequences are indexed by an int, a slice, integers, or a boolean mask of shape ({n},); "
+            f"found {wanted.dtype} of shape {wanted.shape}."
+        )
+    wanted = np.atleast_1d(wanted).astype(np.int64)
+    outside = (wanted < -n) | (wanted >= n)
+    if outside.any():
+        raise IndexError(f"sequence {wanted[outside][0]} was asked for; expected {-n} to {n - 1}.")
+    return np.where(wanted < 0, wanted + n, wanted)
+
+
+def _integers(name: str, array: npt.ArrayLike, dtype: type[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
+    found = np.asarray(array)
+    if found.ndim != 1 or (found.dtype.kind not in "iu" and found.size):
+        raise ValueError(
+            f"{name} must be a 1-D array of integers; found {found.dtype} of shape {found.shape}."
+        )
+    return np.ascontiguousarray(found, dtype=dtype)
+
+
+def _check_offsets(offsets: npt.NDArray[np.int64], n_positions: int) -> None:
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_positions:
+        raise ValueError(
+            f"offsets must run from 0 to the number of positions, {n_positions}; found {offsets[:1]} "
+            f"to {offsets[-1:]}."
+        )
+    empty = np.diff(offsets) <= 0
+    if empty.any():
+        raise ValueError(
+            f"sequence {np.argmax(empty)} is empty or its offsets decrease; expected at least one "
+            "position in each."
+        )
+
+
+def _check_entries(
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], n_attributes: int, *, ordered: bool = True
+) -> None:
+    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
+        raise ValueError(
+            f"indptr must run from 0 to the number of entries, {len(indices)}; found {indptr[:1]} to "
+            f"{indptr[-1:]}."
+        )
+    if np.any(np.diff(indptr) < 0):
+        raise ValueError(
+            f"indptr must not decrease; it does after position {np.argmax(np.diff(indptr) < 0)}."
+        )
+    if len(indices) and not (indices.min() >= 0 and indices.max() < n_attributes):
+        raise ValueError(
+            f"attribute numbers must be 0 to {n_attributes - 1}; found {indices.min()} to {indices.max()}."
+        )
+    if ordered and len(indices) > 1:
+        rising = indices[1:] > indices[:-1]
+        begins = indptr[(indptr > 0) & (indptr < len(indices))]
+        rising[begins - 1] = True  # a new position may begin anywhere
+        if not rising.all():
+            position = int(np.searchsorted(indptr, np.argmin(rising), side="right")) - 1
+            raise ValueError(
+                "attribute numbers must be distinct and increasing within a position; those of "
+                f"position {position} "
+                "are not; build with Encoded.from_entries, which sorts and merges them."
+            )
+
+
+def _check_values(values: npt.NDArray[np.float64] | None, n_entries: int) -> None:
+    if values is None:
+        return
+    if values.shape != (n_entries,):
+        raise ValueError(
+            f"values must have one entry per attribute number, {n_entries}; found shape {values.shape}."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(f"values must be finite; entry {np.argmin(np.isfinite(values))} is not.")

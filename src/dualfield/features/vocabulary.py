@@ -1,0 +1,211 @@
+"""What the attribute numbers of encoded data stand for.
+
+The core only ever sees numbers ``0 .. n_attributes - 1``. Two kinds of vocabulary say what they mean:
+
+* :class:`Vocabulary`: every number is an attribute *name* (data given as dicts or lists of strings);
+* :class:`Columns`: every number is a *column* of a matrix (data given as arrays), so only the width matters.
+
+A vocabulary of names is stored as two plain arrays, the names' bytes one after the other and where each
+begins, so that it can live in a model file beside the weights without any code running on load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Columns", "Vocabulary"]
+
+# Python strings may hold lone surrogates, which strict UTF-8 refuses; "surrogatepass" stores and restores
+# them.
+_ERRORS = "surrogatepass"
+
+
+class Vocabulary:
+    """Attribute names and their numbers, each name once.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The distinct names; ``names[i]`` is the name of attribute ``i``.
+
+    Attributes
+    ----------
+    names : list of str
+        Name of every attribute.
+    index : dict from str to int
+        Number of every name: ``index[names[i]] == i``.
+
+    Raises
+    ------
+    TypeError
+        If a name is not a string.
+    ValueError
+        If a name occurs twice.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(["w=the", "w=cat"])
+    >>> len(vocabulary), vocabulary.index["w=cat"], "w=dog" in vocabulary
+    (2, 1, False)
+    """
+
+    __slots__ = ("index", "names")
+    __hash__ = None  # type: ignore[assignment]
+
+    names: list[str]
+    index: dict[str, int]
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = list(names)
+        if not set(map(type, self.names)) <= {str}:
+            self.names = [_plain_string(number, name) for number, name in enumerate(self.names)]
+        self.index = dict(zip(self.names, range(len(self.names)), strict=True))
+        if len(self.index) != len(self.names):
+            # The dict keeps the last number of a repeated name, so the first mismatch is its first
+            # occurrence.
+            number = next(i for i, name in enumerate(self.names) if self.index[name] != i)
+            name = self.names[number]
+            raise ValueError(
+                f"name {name!r} occurs twice in the vocabulary, at {number} and {self.index[name]}; "
+                "expected distinct names."
+            )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.index
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self is other or self.names == other.names
+
+    def __repr__(self) -> str:
+        return f"Vocabulary of {len(self):,} names"
+
+    def to_bytes_arrays(self) -> dict[str, npt.NDArray[np.uint8] | npt.NDArray[np.int64]]:
+        """Return the names as two arrays, ready for a model file.
+
+        Returns
+        -------
+        arrays : dict
+            ``"vocabulary_text"``, uint8: the names in UTF-8, one after the other; ``"vocabulary_offsets"``,
+            int64 of shape (n_names + 1,): where each name begins, and where the last ends.
+
+        Examples
+        --------
+        >>> arrays = Vocabulary(["a", "bc"]).to_bytes_arrays()
+        >>> arrays["vocabulary_text"].tobytes(), arrays["vocabulary_offsets"].tolist()
+        (b'abc', [0, 1, 3])
+        """
+        encoded = [name.encode("utf-8", _ERRORS) for name in self.names]
+        offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
+        text = np.frombuffer(b"".join(encoded), dtype=np.uint8).copy()
+        return {"vocabulary_text": text, "vocabulary_offsets": offsets}
+
+    @classmethod
+    def from_arrays(cls, text: npt.ArrayLike, offsets: npt.ArrayLike) -> Vocabulary:
+        """Rebuild a vocabulary from the arrays of :meth:`to_bytes_arrays`.
+
+        Parameters
+        ----------
+        text : array of uint8, shape (n_bytes,)
+            The names in UTF-8, one after the other.
+        offsets : array of int, shape (n_names + 1,)
+            Where each name begins; the last entry is ``n_bytes``.
+
+        Raises
+        ------
+        ValueError
+            If the two arrays do not describe distinct names.
+
+        Examples
+        --------
+        >>> Vocabulary.from_arrays(np.frombuffer(b"abc", np.uint8), [0, 1, 3]).names
+        ['a', 'bc']
+        """
+        text, offsets = np.asarray(text), np.asarray(offsets)
+        if text.ndim != 1 or text.dtype != np.uint8:
+            raise ValueError(
+                f"vocabulary_text must be a 1-D array of uint8; found shape {text.shape} of {text.dtype}."
+            )
+        if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or len(offsets) == 0:
+            raise ValueError(
+                "vocabulary_offsets must be a non-empty 1-D array of integers; "
+                f"found shape {offsets.shape} of {offsets.dtype}."
+            )
+        offsets = offsets.astype(np.int64)
+        if offsets[0] != 0 or offsets[-1] != len(text):
+            raise ValueError(
+                f"vocabulary_offsets must run from 0 to the {len(text)} bytes of vocabulary_text; "
+                f"found {offsets[0]} to {offsets[-1]}."
+            )
+        steps = np.diff(offsets)
+        if np.any(steps < 0):
+            number = int(np.argmax(steps < 0))
+            raise ValueError(
+                f"vocabulary_offsets must not decrease; found {offsets[number]} then {offsets[number + 1]} "
+                f"at entry {number}."
+            )
+        blob = text.tobytes()
+        names = []
+        try:
+            for begin, end in pairwise(offsets.tolist()):
+                names.append(blob[begin:end].decode("utf-8", _ERRORS))
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"name {len(names)} of vocabulary_text is not valid UTF-8: {error.reason}; "
+                "the file is damaged or the offsets belong to another text."
+            ) from error
+        return cls(names)
+
+
+class Columns:
+    """The vocabulary of array input: attribute ``i`` is column ``i``.
+
+    Parameters
+    ----------
+    width : int
+        Number of columns, at least 0.
+
+    Examples
+    --------
+    >>> len(Columns(128)), Columns(3) == Columns(3)
+    (128, True)
+    """
+
+    __slots__ = ("width",)
+
+    def __init__(self, width: int) -> None:
+        if width < 0:
+            raise ValueError(f"the number of columns must be at least 0; found {width}.")
+        self.width = int(width)
+
+    def __len__(self) -> int:
+        return self.width
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Columns):
+            return NotImplemented
+        return self.width == other.width
+
+    def __hash__(self) -> int:
+        return hash((Columns, self.width))
+
+    def __repr__(self) -> str:
+        return f"Columns({self.width})"
+
+
+def _plain_string(number: int, name: object) -> str:
+    """``name`` as a plain str (numpy.str_ is a str too)."""
+    if isinstance(name, str):
+        return str(name)
+    raise TypeError(
+        f"name {number} of the vocabulary is of type {type(name).__name__}; expected a string, as in "
+        "'word=the'."
+    )

@@ -1,0 +1,288 @@
+"""Scores of predicted label sequences: chunks, as the ``conlleval`` script counts them, and tokens.
+
+A chunk is a run of tokens of one type. Its tags are a letter and a type: ``B-NP`` begins a chunk, ``I-NP``
+continues one, ``E-NP`` ends one, ``S-NP`` is one alone, ``O`` is outside. The schemes IOB1, IOB2 and IOBES
+differ in which of the letters they use, and one rule reads them all. Between two neighbouring tags a chunk
+starts at the second when
+
+* the second is ``B`` or ``S``, or
+* the first is ``O``, ``E`` or ``S``, or
+* the types differ,
+
+and the second is not ``O``. A chunk lasts until the next one starts, an ``O`` comes, or the sentence is
+over. So every tag sequence has a reading, even one that breaks its scheme: ``I-NP`` after ``O`` starts a
+chunk. A predicted chunk is correct if the true tags have a chunk of the same type on the same tokens.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ChunkScores", "Score", "are_chunk_tags", "chunk_scores", "chunks", "token_accuracy"]
+
+Labels = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Score:
+    """Counts of chunks, and the three ratios made of them.
+
+    Parameters
+    ----------
+    n_true : int
+        Chunks in the true tags.
+    n_predicted : int
+        Chunks in the predicted tags.
+    n_correct : int
+        Chunks in both: same tokens, same type.
+
+    Examples
+    --------
+    >>> score = Score(n_true=4, n_predicted=2, n_correct=1)
+    >>> score.precision, score.recall, round(score.f1, 3)
+    (0.5, 0.25, 0.333)
+    """
+
+    n_true: int
+    n_predicted: int
+    n_correct: int
+
+    @property
+    def precision(self) -> float:
+        """Correct chunks among the predicted; 0 if there are none."""
+        return self.n_correct / self.n_predicted if self.n_predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Correct chunks among the true; 0 if there are none."""
+        return self.n_correct / self.n_true if self.n_true else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, 2·correct / (true + predicted); 0 if there are no chunks."""
+        total = self.n_true + self.n_predicted
+        return 2 * self.n_correct / total if total else 0.0
+
+
+@dataclass(frozen=True)
+class ChunkScores(Score):
+    """Scores over all chunks, by type, and over tokens. Printing it gives a table.
+
+    Parameters
+    ----------
+    n_true, n_predicted, n_correct : int
+        As in :class:`Score`, over all types.
+    n_tokens : int
+        Number of tokens.
+    n_correct_tokens : int
+        Tokens whose predicted tag is the true one.
+    per_type : dict from str to Score
+        Scores of every type that occurs, in alphabetical order.
+    """
+
+    n_tokens: int = 0
+    n_correct_tokens: int = 0
+    per_type: dict[str, Score] = field(default_factory=dict)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of tokens with the right tag."""
+        return self.n_correct_tokens / self.n_tokens if self.n_tokens else 0.0
+
+    def __str__(self) -> str:
+        width = max([len("all"), *map(len, self.per_type)])
+        lines = [
+            f"{self.n_tokens:,} tokens, {self.accuracy:.2%} with the right tag",
+            f"{self.n_true:,} chunks, {self.n_predicted:,} predicted, {self.n_correct:,} correct",
+            "",
+            f"{'':{width}}  precision   recall       F1     true  predicted",
+        ]
+        rows: list[tuple[str, Score]] = [*self.per_type.items(), ("all", self)]
+        for name, score in rows:
+            lines.append(
+                f"{name:{width}}  {score.precision:9.2%}  {score.recall:7.2%}  {score.f1:7.2%}"
+                f"  {score.n_true:7,}  {score.n_predicted:9,}"
+            )
+        return "\n".join(lines)
+
+
+def chunks(tags: Iterable[str]) -> list[tuple[int, int, str]]:
+    """Read the chunks of one tag sequence.
+
+    Parameters
+    ----------
+    tags : iterable of str
+        ``O``, or ``B``, ``I``, ``E`` or ``S``, a hyphen, and a type.
+
+    Returns
+    -------
+    chunks : list of (begin, end, type)
+        Tokens ``begin .. end - 1``, in order.
+
+    Raises
+    ------
+    ValueError
+        If a tag has another form, with its position.
+
+    Examples
+    --------
+    >>> chunks(["B-NP", "I-NP", "O", "I-VP", "I-NP"])
+    [(0, 2, 'NP'), (3, 4, 'VP'), (4, 5, 'NP')]
+    """
+    found: list[tuple[int, int, str]] = []
+    begin, before, type_before = 0, "O", ""
+    position = -1
+    for position, tag in enumerate(tags):
+        letter, _, type_ = tag.partition("-")
+        if letter not in _LETTERS or (letter == "O" and tag != "O"):
+            raise ValueError(
+                f"{tag!r} at position {position} is not a chunk tag; expected 'O', or B, I, E or S "
+                "with a type, as in "
+                "'B-NP'; score plain labels with token_accuracy."
+            )
+        starts = letter != "O" and (letter in "BS" or before in "OES" or type_ != type_before)
+        if before != "O" and (starts or letter == "O"):
+            found.append((begin, position, type_before))
+        if starts:
+            begin = position
+        before, type_before = letter, type_
+    if before != "O":
+        found.append((begin, position + 1, type_before))
+    return found
+
+
+def are_chunk_tags(labels: Iterable[Any]) -> bool:
+    """Tell whether all labels are chunk tags, and one of them is inside a chunk.
+
+    Parameters
+    ----------
+    labels : iterable
+        Distinct labels, as ``classes_`` of a model.
+
+    Examples
+    --------
+    >>> are_chunk_tags(["B-NP", "I-NP", "O"]), are_chunk_tags(["NN", "VB"]), are_chunk_tags([0, 1])
+    (True, False, False)
+    """
+    labels = list(labels)
+    if not all(isinstance(label, str) for label in labels):
+        return False
+    parts = [label.partition("-") for label in labels]
+    fit = all(
+        label == "O" or (letter in "BIES" and type_)
+        for label, (letter, _, type_) in zip(labels, parts, strict=True)
+    )
+    return fit and any(label != "O" for label in labels)
+
+
+def chunk_scores(true: Labels, predicted: Labels) -> ChunkScores:
+    """Score predicted chunks as ``conlleval`` does.
+
+    Parameters
+    ----------
+    true, predicted : sequence of sequences of str
+        Chunk tags of every sentence, in any of the schemes IOB1, IOB2 and IOBES.
+
+    Returns
+    -------
+    scores : ChunkScores
+        Counts, precision, recall and F1 over all chunks and by type, as fractions of 1.
+
+    Raises
+    ------
+    ValueError
+        If the two differ in shape, or a label is not a chunk tag; with the place.
+
+    Examples
+    --------
+    >>> scores = chunk_scores([["B-NP", "I-NP", "O", "B-NP"]], [["B-NP", "I-NP", "O", "B-VP"]])
+    >>> scores.precision, scores.recall, scores.f1
+    (0.5, 0.5, 0.5)
+    >>> print(scores)
+    4 tokens, 75.00% with the right tag
+    2 chunks, 2 predicted, 1 correct
+    <BLANKLINE>
+         precision   recall       F1     true  predicted
+    NP     100.00%   50.00%   66.67%        2          1
+    VP       0.00%    0.00%    0.00%        0          1
+    all     50.00%   50.00%   50.00%        2          2
+    """
+    n_tokens, n_right = _compare(true, predicted)
+    in_true: Counter[str] = Counter()
+    in_predicted: Counter[str] = Counter()
+    in_both: Counter[str] = Counter()
+    for number, (true_tags, predicted_tags) in enumerate(zip(true, predicted, strict=True)):
+        expected = _chunks_of(true_tags, "true", number)
+        found = _chunks_of(predicted_tags, "predicted", number)
+        in_true.update(type_ for _, _, type_ in expected)
+        in_predicted.update(type_ for _, _, type_ in found)
+        in_both.update(type_ for _, _, type_ in expected & found)
+    per_type = {
+        type_: Score(in_true[type_], in_predicted[type_], in_both[type_])
+        for type_ in sorted(in_true.keys() | in_predicted.keys())
+    }
+    return ChunkScores(
+        n_true=in_true.total(),
+        n_predicted=in_predicted.total(),
+        n_correct=in_both.total(),
+        n_tokens=n_tokens,
+        n_correct_tokens=n_right,
+        per_type=per_type,
+    )
+
+
+def token_accuracy(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> float:
+    """Share of tokens whose predicted label is the true one.
+
+    Parameters
+    ----------
+    true, predicted : sequence of sequences of labels
+        Of equal lengths; at least one label.
+
+    Examples
+    --------
+    >>> token_accuracy([["A", "B"], ["A"]], [["A", "A"], ["A"]])
+    0.6666666666666666
+    """
+    n_tokens, n_right = _compare(true, predicted)
+    if n_tokens == 0:
+        raise ValueError("there are no labels to compare; expected at least one.")
+    return n_right / n_tokens
+
+
+_LETTERS = frozenset("OBIES")
+
+
+def _chunks_of(tags: Sequence[str], which: str, number: int) -> set[tuple[int, int, str]]:
+    try:
+        return set(chunks(tags))
+    except ValueError as error:
+        raise ValueError(f"sequence {number} of the {which} labels: {error}") from None
+
+
+def _compare(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> tuple[int, int]:
+    """Number of tokens, and of those with equal labels."""
+    if len(true) != len(predicted):
+        raise ValueError(
+            f"there are {len(true)} true and {len(predicted)} predicted sequences; expected as many."
+        )
+    n_tokens = n_right = 0
+    for number, (one, other) in enumerate(zip(true, predicted, strict=True)):
+        for which, labels in (("true", one), ("predicted", other)):
+            if isinstance(labels, (str, int, np.generic)):
+                raise ValueError(
+                    f"sequence {number} of the {which} labels is the single label {labels!r:.40}; "
+                    "expected a list of label sequences; wrap one sequence as [labels]."
+                )
+        if len(one) != len(other):
+            raise ValueError(
+                f"sequence {number} has {len(one)} true and {len(other)} predicted labels; expected as many."
+            )
+        n_tokens += len(one)
+        n_right += sum(bool(label == guess) for label, guess in zip(one, other, strict=True))
+    return n_tokens, n_right

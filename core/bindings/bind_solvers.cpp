@@ -83,6 +83,8 @@ void bind_sdca(nb::module_& m, const char* name) {
         .def("start", &Solver::start, nb::call_guard<nb::gil_scoped_release>())
         .def("run", &Solver::run, "max_updates"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("adopt_confirmed", &Solver::adopt_confirmed)
+        .def("confirmed_weights", [](const Solver& s) { return to_array(s.confirmed_weights()); })
         .def("save", &save_sdca<F>)
         .def("restore", &restore_sdca<F>, "state"_a)
         .def("weights", [](const Solver& s) { return to_array(s.weights()); })

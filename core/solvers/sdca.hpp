@@ -71,7 +71,8 @@ class SDCA {
     // Runs updates until there were `max_updates` or the time is over; returns how many there were.
     Index run(Index max_updates, double seconds) {
         const Deadline deadline(seconds);
-        confirm_cursor_ = 0;  // marginals that move would invalidate a half-made certificate
+        confirm_cursor_ = 0;  // marginals that move invalidate a certificate, made or in the making
+        confirmed_ = {};
         Index done = 0;
         while (done < max_updates) {
             update(sampler_.draw(random_));
@@ -82,15 +83,14 @@ class SDCA {
         return done;
     }
 
-    // The full pass behind a certificate: w is computed afresh from the stored marginals, and so are the entropies;
-    // every recorded gap becomes exact. Works in slices like run(); true when it is complete.
+    // The full pass behind a certificate: w is computed afresh from the stored marginals, and so are the entropies
+    // and the gaps. It changes nothing in the run itself. Works in slices like run(); true when it is complete.
     bool confirm(double seconds) {
         const Deadline deadline(seconds);
         const Index active = sampler_.draws_per_pass();
-        if (confirm_cursor_ == 0) conjugate_.assign(field_.dimension(), 0.0);
+        if (confirm_cursor_ == 0) begin_certificate();
         while (confirm_cursor_ < active) {
             add_to_conjugate(sampler_.order()[confirm_cursor_++]);
-            if (confirm_cursor_ == active) begin_certificate();
             if (deadline.passed()) return false;
         }
         while (confirm_cursor_ < 2 * active) {
@@ -99,6 +99,20 @@ class SDCA {
         }
         end_certificate();
         return true;
+    }
+
+    // Goes on from what the last complete confirm() found: weights without drift, every recorded gap exact.
+    void adopt_confirmed() {
+        weights_.swap(confirmed_.weights);
+        entropy_.swap(confirmed_.entropies);
+        for (Index i : sampler_.order()) sampler_.record(i, confirmed_.gaps[i]);
+        dual_ = certificate_.dual;
+        confirmed_ = {};
+    }
+
+    // The weights that the certificate speaks of, after a complete confirm(); the run's own otherwise.
+    const std::vector<double>& confirmed_weights() const {
+        return confirmed_.weights.empty() ? weights_ : confirmed_.weights;
     }
 
     const Certificate& certificate() const { return certificate_; }
@@ -161,20 +175,21 @@ class SDCA {
         step_total_ += found.step;
     }
 
+    void begin_certificate() {
+        confirmed_.weights.assign(field_.dimension(), 0.0);
+        confirmed_.entropies.assign(field_.blocks(), 0.0);
+        confirmed_.gaps.assign(field_.blocks(), 0.0);
+        losses_ = entropies_ = ExactSum();
+        magnitude_ = 0.0;
+    }
+
     // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
     void add_to_conjugate(Index i) {
         double* m = room(marginals_, field_.compact_size(i));
         field_.compact(i, table(i), m);
         field_.subtract_truth(i, m);
         field_.pull(i, m, direction_);
-        field_.apply(conjugate_.data(), -field_.sample_weight(i) / field_.l2(), direction_);
-    }
-
-    void begin_certificate() {
-        weights_.swap(conjugate_);
-        conjugate_ = {};
-        losses_ = entropies_ = ExactSum();
-        magnitude_ = 0.0;
+        field_.apply(confirmed_.weights.data(), -field_.sample_weight(i) / field_.l2(), direction_);
     }
 
     void add_to_certificate(Index i) {
@@ -182,27 +197,26 @@ class SDCA {
         const double c = field_.sample_weight(i);
         double* theta = room(potentials_, compact_size);
         double* m = room(marginals_, compact_size);
-        field_.score(i, weights_.data(), theta);
+        field_.score(i, confirmed_.weights.data(), theta);
         const double log_z = field_.log_partition(i, theta, oracle_);
         const double true_score = field_.true_score(i, theta);
-        entropy_[i] = entropy(field_.segments(i), table(i));
+        const double entropy_of_mu = entropy(field_.segments(i), table(i));
         field_.compact(i, table(i), m);
-        const double gap = log_z - dot(compact_size, theta, m) - entropy_[i];
         losses_.add(c * (log_z - true_score));
-        entropies_.add(c * entropy_[i]);
-        magnitude_ += c * (std::abs(log_z) + std::abs(true_score) + std::abs(entropy_[i]));
-        sampler_.record(i, c * std::max(0.0, gap));
+        entropies_.add(c * entropy_of_mu);
+        magnitude_ += c * (std::abs(log_z) + std::abs(true_score) + std::abs(entropy_of_mu));
+        confirmed_.entropies[i] = entropy_of_mu;
+        confirmed_.gaps[i] = c * std::max(0.0, log_z - dot(compact_size, theta, m) - entropy_of_mu);
         ++oracle_calls_;
     }
 
     void end_certificate() {
         confirm_cursor_ = 0;
-        const double penalty = 0.5 * field_.l2() * squared_norm(field_.dimension(), weights_.data());
+        const double penalty = 0.5 * field_.l2() * squared_norm(field_.dimension(), confirmed_.weights.data());
         certificate_.primal = losses_.value() + penalty;
         certificate_.dual = entropies_.value() - penalty;
         certificate_.gap = std::max(0.0, certificate_.primal - certificate_.dual) +
                            rounding_allowance(magnitude_ + 2.0 * penalty);
-        dual_ = certificate_.dual;
     }
 
     // weights_ holds w at epsilon = 1. Golden-section search over log(epsilon).
@@ -265,7 +279,9 @@ class SDCA {
     Index confirm_cursor_ = 0;
     ExactSum losses_, entropies_;
     double magnitude_ = 0.0;
-    std::vector<double> conjugate_;
+    struct {
+        std::vector<double> weights, entropies, gaps;
+    } confirmed_;
 
     typename F::Workspace oracle_;
     typename F::Direction direction_;

@@ -1,0 +1,27 @@
+"""Conditional random fields, trained to a certificate.
+
+    from dualfield import ChainCRF
+
+    crf = ChainCRF(l2=1.0).fit(X, y)
+    crf.predict(X_new)
+    crf.solution_.message
+"""
+
+from dualfield import fields, oracles, solvers
+from dualfield.driver import Progress, solve
+from dualfield.solution import Solution
+from dualfield.solvers import LBFGS, SDCA
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LBFGS",
+    "SDCA",
+    "Progress",
+    "Solution",
+    "__version__",
+    "fields",
+    "oracles",
+    "solve",
+    "solvers",
+]

@@ -1,0 +1,260 @@
+"""``solve``: drives a solver pass by pass until its certificate meets the tolerance."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from dualfield.fields import Field
+from dualfield.solution import Solution, Status
+from dualfield.solvers import Bound, Run, Solver, resolve
+
+__all__ = ["Progress", "solve"]
+
+# Between two slices of compiled work Python can notice Ctrl-C.
+_SLICE_SECONDS = 0.1
+_UNCONFIRMED = Bound(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told at the end of a pass.
+
+    ``gap_estimate`` and ``dual`` are the solver's own bookkeeping, not confirmed. ``primal()`` computes the objective
+    at the current weights with a full pass; like all time spent in callbacks it is not counted.
+    """
+
+    passes: int
+    max_passes: int
+    tol: float
+    dual: float
+    gap_estimate: float
+    seconds: float
+    cpu_seconds: float
+    run: Run = field(repr=False)
+
+    def weights(self) -> npt.NDArray[np.float64]:
+        """A copy of the current weights."""
+        return self.run.weights()
+
+    def primal(self) -> float:
+        """The objective at the current weights."""
+        return self.run.field.primal(self.run.weights())
+
+
+Callback = Callable[[Progress], object]
+
+
+def solve(
+    field: Field,
+    solver: Solver | str = "auto",
+    tol: float = 1e-3,
+    max_passes: int = 500,
+    callbacks: Iterable[Callback] = (),
+    state: Run | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Solution:
+    """Minimise a field's objective and prove how close the result is.
+
+    Parameters
+    ----------
+    field : Field
+        The problem, from ``dualfield.fields``.
+    solver : Solver or str
+        A solver from ``dualfield.solvers``, its name in lower case, or "auto".
+    tol : float
+        The run ends when a confirmed duality gap is at most ``tol`` times the objective.
+    max_passes : int
+        It also ends after so many passes over the data, in this call.
+    callbacks : iterable of callables
+        Each is called with a :class:`Progress` after every pass; one that returns True stops the run.
+    state : Run, optional
+        ``solution.state`` of an earlier run on the same field, which goes on where it stopped (in place).
+    random_state : int, RandomState or None
+        Seed of the sampling.
+
+    Returns
+    -------
+    Solution
+        With a confirmed gap, unless the run was interrupted by Ctrl-C: then the weights so far and gap NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield import fields, solve
+    >>> solution = solve(fields.Multiclass(np.eye(2), [0, 1]), "sdca", tol=1e-4, random_state=0)
+    >>> solution.certificate, solution.relative_gap <= 1e-4
+    ('exact', True)
+    """
+    solver = resolve(solver)
+    _check_arguments(tol, max_passes)
+    solver.check(field)
+    clock = _Clock(field.preparation if state is None else (0.0, 0.0))
+    run = _bind(field, solver, state, random_state)
+    return _Drive(run, clock, tol, max_passes, tuple(callbacks)).to_the_end()
+
+
+def _check_arguments(tol: float, max_passes: int) -> None:
+    if not (isinstance(tol, int | float | np.floating) and math.isfinite(tol) and tol >= 0):
+        raise ValueError(f"tol must be a finite number, not negative; got {tol!r}.")
+    if isinstance(max_passes, bool) or not isinstance(max_passes, int | np.integer) or max_passes < 1:
+        raise ValueError(f"max_passes must be a positive integer; got {max_passes!r}.")
+
+
+def _bind(field: Field, solver: Solver, state: Run | None, random_state: int | np.random.RandomState | None) -> Run:
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    if state is None:
+        return solver.start(field, seed)
+    if state.solver_name != solver.name:
+        raise TypeError(f"The state comes from {state.solver_name}; {solver.name} cannot go on from it.")
+    if state.field is not field:
+        raise ValueError("The state belongs to another field; give solve() the field object that it was made with.")
+    return state
+
+
+class _Drive:
+    """One call of solve: the clock, the history, and the decision to stop."""
+
+    def __init__(
+        self, run: Run, clock: _Clock, tol: float, max_passes: int, callbacks: tuple[Callback, ...]
+    ) -> None:
+        self.run, self.clock, self.callbacks = run, clock, callbacks
+        self.tol, self.max_passes = float(tol), int(max_passes)
+        self.history: dict[str, list[float]] = {}
+        self.passes = 0
+        self.oracle_calls_before, self.updates_before = run.oracle_calls, run.updates
+        self.bound = _UNCONFIRMED
+        self.understated = 1.0  # by what factor the last confirming pass found the estimate too low
+
+    def to_the_end(self) -> Solution:
+        try:
+            status = self._passes()
+            if self.bound is _UNCONFIRMED:
+                self._confirm()
+        except KeyboardInterrupt:
+            status, self.bound = "interrupted", _UNCONFIRMED
+        confirmed = self.bound is not _UNCONFIRMED
+        if confirmed and status != "converged" and self._met():
+            status = "converged"
+        return Solution(
+            weights=self.run.certified_weights() if confirmed else self.run.weights(),
+            primal=self.bound.primal,
+            dual=self.bound.dual,
+            duality_gap=self.bound.gap,
+            certificate="exact" if confirmed else "none",
+            status=status,
+            message=self._message(status),
+            passes=self.passes,
+            updates=self.run.updates - self.updates_before,
+            oracle_calls=self.run.oracle_calls - self.oracle_calls_before,
+            seconds=self.clock.seconds,
+            cpu_seconds=self.clock.cpu_seconds,
+            history={column: np.array(values) for column, values in self.history.items()},
+            state=self.run,
+        )
+
+    def _passes(self) -> Status:
+        while True:
+            while not self.run.advance(_SLICE_SECONDS):
+                pass
+            self.passes += 1
+            self.bound = _UNCONFIRMED
+            gap, primal = self.run.estimate()
+            met = False
+            if gap * self.understated <= self.tol * primal:
+                self._confirm()
+                met = self._met()
+                self.understated = max(1.0, self.bound.gap / gap) if gap > 0 else 1.0
+            self._record()
+            stopped = self._call_back()
+            if met:
+                return "converged"
+            if self.run.stalled:
+                return "stalled"
+            if stopped:
+                return "stopped"
+            if self.passes >= self.max_passes:
+                return "max_passes"
+            if self.bound is not _UNCONFIRMED:
+                self.run.adopt()
+
+    def _confirm(self) -> None:
+        while not self.run.confirm(_SLICE_SECONDS):
+            pass
+        self.bound = self.run.bound
+
+    def _met(self) -> bool:
+        return self.bound.gap <= self.tol * self.bound.primal
+
+    def _record(self) -> None:
+        row = {
+            "passes": float(self.passes),
+            "updates": float(self.run.updates - self.updates_before),
+            "oracle_calls": float(self.run.oracle_calls - self.oracle_calls_before),
+            "seconds": self.clock.seconds,
+            "cpu_seconds": self.clock.cpu_seconds,
+            "primal": self.bound.primal,
+            "duality_gap": self.bound.gap,
+            **self.run.record(),
+        }
+        for column, value in row.items():
+            self.history.setdefault(column, []).append(value)
+
+    def _call_back(self) -> bool:
+        stop = False
+        if self.callbacks:
+            gap, primal = self.run.estimate()
+            seconds, cpu_seconds = self.clock.seconds, self.clock.cpu_seconds
+            progress = Progress(
+                self.passes, self.max_passes, self.tol, primal - gap, gap, seconds, cpu_seconds, self.run
+            )
+            with self.clock.paused():
+                for callback in self.callbacks:
+                    stop = callback(progress) is True or stop
+        return stop
+
+    def _message(self, status: Status) -> str:
+        name = self.run.solver_name
+        relative = self.bound.gap / self.bound.primal if self.bound.primal > 0 else math.nan
+        proven = f"the objective is proven to be within {relative:.1e} (relative) of the optimum"
+        after = f"after {self.passes} pass{'' if self.passes == 1 else 'es'}"
+        return {
+            "converged": f"{name} converged {after}: {proven}.",
+            "max_passes": f"{name} stopped at max_passes={self.max_passes} before tol={self.tol:g}: {proven}; "
+            "raise max_passes or tol.",
+            "stopped": f"{name} was stopped by a callback {after}: {proven}.",
+            "stalled": f"{name} can make no further progress in floating point {after}: {proven}.",
+            "interrupted": f"{name} was interrupted {after}: the weights are those reached so far, "
+            "and their distance from the optimum is not known.",
+        }[status]
+
+
+class _Clock:
+    """Wall and CPU time since it was made, plus what was spent before, less the time spent paused."""
+
+    def __init__(self, before: tuple[float, float]) -> None:
+        self._wall, self._cpu = time.perf_counter() - before[0], time.process_time() - before[1]
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._wall
+
+    @property
+    def cpu_seconds(self) -> float:
+        return time.process_time() - self._cpu
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        seconds, cpu_seconds = self.seconds, self.cpu_seconds
+        try:
+            yield
+        finally:
+            self._wall = time.perf_counter() - seconds
+            self._cpu = time.process_time() - cpu_seconds

@@ -1,0 +1,76 @@
+"""What every field has in common: a compiled problem, and a list of what it offers to solvers."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Field", "check_l2", "check_sample_weight"]
+
+
+class Field(ABC):
+    """A training problem: blocks, weights, an l2 penalty, and what its inference can do.
+
+    ``offers`` names what a solver may need; a solver lists what it does need in ``needs``, and an impossible pair is
+    refused before any work.
+    """
+
+    offers: ClassVar[frozenset[str]]
+    name: ClassVar[str]
+    core: Any
+    l2: float
+    preparation: tuple[float, float]  # wall and CPU seconds from encoded data to the compiled field
+
+    @property
+    def dimension(self) -> int:
+        """The number of weights."""
+        return int(self.core.dimension)
+
+    @property
+    def n_blocks(self) -> int:
+        """The number of training structures."""
+        return int(self.core.blocks)
+
+    def primal(self, weights: npt.ArrayLike) -> float:
+        """The objective ``l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i; w))``."""
+        return float(self.core.primal(self._checked(weights)))
+
+    def gradient(self, weights: npt.ArrayLike) -> tuple[float, npt.NDArray[np.float64]]:
+        """The objective and its gradient ``l2 w + Σ_i c_i · (E_w F − F(x_i, y_i))``."""
+        value, gradient = self.core.gradient(self._checked(weights))
+        return float(value), gradient
+
+    def _checked(self, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        array = np.ascontiguousarray(weights, dtype=np.float64)
+        if array.shape != (self.dimension,):
+            raise ValueError(f"{self.name} has {self.dimension} weights; got an array of shape {array.shape}.")
+        return array
+
+
+def check_l2(l2: object) -> float:
+    """Return ``l2`` as a float, or refuse it: the dual exists only for a positive penalty."""
+    if not isinstance(l2, Real) or isinstance(l2, bool) or not math.isfinite(float(l2)) or float(l2) <= 0:
+        raise ValueError(f"l2 must be a positive finite number; got {l2!r}.")
+    return float(l2)
+
+
+def check_sample_weight(sample_weight: npt.ArrayLike | None, n: int, what: str) -> npt.NDArray[np.float64] | None:
+    """Return the weights as an array, or refuse them with the first offending place."""
+    if sample_weight is None:
+        return None
+    weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have one entry per {what}, {n} in all; got shape {weights.shape}.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]}; weights must be finite and not negative.")
+    if not weights.any():
+        raise ValueError(f"Every sample_weight is zero; at least one {what} needs a positive weight.")
+    return weights

@@ -1,0 +1,97 @@
+"""The linear-chain field: sequences with one label per position."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield.features import Encoded, encode, encode_labels
+from dualfield.fields.base import Field, check_l2, check_sample_weight
+from dualfield.fields.chain_layout import ChainLayout
+
+__all__ = ["Chain"]
+
+
+class Chain(Field):
+    """Labelled sequences as a training problem.
+
+    The score of labels ``y`` for a sequence ``x`` of length T sums the weights of all (attribute, label) pairs,
+    times the attribute's value, of all transitions ``(y_{t−1}, y_t)``, of each label's bias, and of the first
+    (begin) and the last label (end). The objective is
+
+        ``l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i; w))``.
+
+    Parameters
+    ----------
+    X : sequences
+        Sequences of dicts, of lists of strings, of 2-D arrays, of sparse matrices, or an ``Encoded``.
+    y : sequences of labels
+        One label per position.
+    l2 : float
+        Strength of the penalty, λn in the papers.
+    state_features, transitions : {"all", "observed"}
+        Which (attribute, label) and (label, label) pairs have a weight.
+    bias, begin, end : bool
+        Whether labels have a bias, begin and end weight.
+    min_count : int
+        Attributes that occur at fewer positions are dropped.
+    sample_weight : array, shape (n,), optional
+        The ``c_i``, not negative.
+
+    Examples
+    --------
+    >>> from dualfield import fields, solve
+    >>> field = fields.Chain([[["a"], ["b"]], [["b"], ["b"]]], [["X", "Y"], ["Y", "Y"]], l2=1.0)
+    >>> solve(field, "sdca", tol=1e-6).status
+    'converged'
+    """
+
+    name: ClassVar[str] = "Chain"
+    offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        l2: float = 1.0,
+        *,
+        state_features: str = "all",
+        transitions: str = "all",
+        bias: bool = True,
+        begin: bool = True,
+        end: bool = True,
+        min_count: int = 1,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> None:
+        self.l2 = check_l2(l2)
+        encoded: Encoded = encode(X)
+        before = time.perf_counter(), time.process_time()
+        self.classes, self.codes = encode_labels(y, encoded.lengths)
+        self.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
+        self.encoded = _frequent(encoded, min_count)
+        self.layout = ChainLayout.from_data(
+            self.encoded,
+            self.codes,
+            len(self.classes),
+            state_features=state_features,
+            transitions=transitions,
+            bias=bias,
+            begin=begin,
+            end=end,
+        )
+        self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2)
+        self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+
+
+def _frequent(encoded: Encoded, min_count: int) -> Encoded:
+    if isinstance(min_count, bool) or not isinstance(min_count, int | np.integer) or min_count < 1:
+        raise ValueError(f"min_count must be a positive integer; got {min_count!r}.")
+    if min_count == 1:
+        return encoded
+    keep = encoded.counts() >= min_count
+    if not keep.any():
+        raise ValueError(f"No attribute occurs {min_count} times or more; lower min_count.")
+    return encoded.restrict(keep)

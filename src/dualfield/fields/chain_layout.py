@@ -1,0 +1,140 @@
+"""Where the weights of a chain are: the part of a chain model that does not depend on data.
+
+Weights are one flat vector, ``[ attribute × label | transition | bias | begin | end ]``. With "all" pairs the first
+part is attribute-major with K weights a row and there are K² transitions; with "observed" ones only the pairs seen
+in training have a weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from dualfield import _core
+from dualfield.features import Encoded
+
+__all__ = ["ChainLayout"]
+
+IntArray = npt.NDArray[np.integer[Any]]
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ChainLayout:
+    """The weights that a chain model has.
+
+    Parameters
+    ----------
+    n_attributes, n_labels : int
+        A and K.
+    transitions : array of int32
+        Flat indices ``from · K + to`` of the transitions that have a weight, increasing.
+    rows : (array of int64, array of int32) or None
+        For observed state features: where each attribute's row starts, and the labels of all rows. None: all pairs.
+    bias, begin, end : bool
+        Whether there is a weight per label at every position, at the first, at the last.
+    """
+
+    n_attributes: int
+    n_labels: int
+    transitions: npt.NDArray[np.int32]
+    rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None
+    bias: bool
+    begin: bool
+    end: bool
+
+    @classmethod
+    def from_data(
+        cls,
+        encoded: Encoded,
+        codes: npt.NDArray[np.int32],
+        n_labels: int,
+        *,
+        state_features: str,
+        transitions: str,
+        bias: bool,
+        begin: bool,
+        end: bool,
+    ) -> ChainLayout:
+        """Choose the weights for labelled data; ``codes`` are its labels, position after position."""
+        for name, value in (("state_features", state_features), ("transitions", transitions)):
+            if value not in ("all", "observed"):
+                raise ValueError(f"{name} must be 'all' or 'observed'; got {value!r}.")
+        n_attributes = len(encoded.vocabulary)
+        rows = None
+        if state_features == "observed":
+            rows = _core.observed_pairs(
+                encoded.offsets, encoded.indptr, encoded.indices, n_attributes, n_labels, codes
+            )
+        flat = np.arange(n_labels * n_labels, dtype=np.int32)
+        if transitions == "observed":
+            inner = np.ones(len(codes), dtype=bool)
+            inner[encoded.offsets[1:] - 1] = False  # the last position of a sequence starts no transition
+            before = np.flatnonzero(inner)
+            flat = np.unique(codes[before] * np.int32(n_labels) + codes[before + 1]).astype(np.int32)
+        return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end))
+
+    @property
+    def n_state_weights(self) -> int:
+        """How many (attribute, label) pairs have a weight."""
+        return self.n_attributes * self.n_labels if self.rows is None else len(self.rows[1])
+
+    @property
+    def dimension(self) -> int:
+        """The number of weights."""
+        return self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
+
+    def compile(
+        self,
+        encoded: Encoded,
+        codes: npt.NDArray[np.int32] | None = None,
+        sample_weight: FloatArray | None = None,
+        l2: float = 1.0,
+    ) -> Any:
+        """The compiled field over data; without ``codes`` it can predict, not train."""
+        arguments = (
+            encoded.offsets,
+            encoded.indptr,
+            encoded.indices,
+            encoded.values,
+            self.n_attributes,
+            self.n_labels,
+            self.transitions,
+            self.bias,
+            self.begin,
+            self.end,
+            codes,
+            sample_weight,
+            l2,
+        )
+        return _core.ChainAll(*arguments) if self.rows is None else _core.ChainObserved(*arguments, *self.rows)
+
+    def split(self, weights: FloatArray) -> dict[str, Any]:
+        """The parts of a weight vector by name.
+
+        Returns
+        -------
+        dict
+            ``state``, an array (A, K) or a CSR matrix of that shape for observed pairs; ``transitions``, an array
+            (K, K), zero where there is no weight; and, where they exist, ``bias``, ``begin``, ``end``, arrays (K,).
+        """
+        shape = (self.n_attributes, self.n_labels)
+        state, rest = np.split(weights, [self.n_state_weights])
+        transitions = np.zeros(self.n_labels * self.n_labels)
+        transitions[self.transitions] = rest[: len(self.transitions)]
+        parts: dict[str, Any] = {
+            "state": state.reshape(shape)
+            if self.rows is None
+            else sparse.csr_matrix((state, self.rows[1], self.rows[0]), shape=shape),
+            "transitions": transitions.reshape(self.n_labels, self.n_labels),
+        }
+        start = len(self.transitions)
+        for name in ("bias", "begin", "end"):
+            if getattr(self, name):
+                parts[name] = rest[start : start + self.n_labels]
+                start += self.n_labels
+        return parts

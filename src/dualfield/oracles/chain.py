@@ -1,0 +1,140 @@
+"""Exact inference on one chain given as arrays; the recursions are in ``core/oracles``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from dualfield import _core
+
+__all__ = [
+    "Marginals",
+    "decode_posterior",
+    "entropy",
+    "kbest",
+    "log_marginals",
+    "log_partition",
+    "marginals",
+    "sample",
+    "viterbi",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+
+class Marginals(NamedTuple):
+    """``log_partition``; ``nodes``, shape (T, K); ``edges``, shape (T − 1, K, K)."""
+
+    log_partition: float
+    nodes: FloatArray
+    edges: FloatArray
+
+
+def log_partition(node: npt.ArrayLike, edge: npt.ArrayLike) -> float:
+    """``log Σ_y exp(score(y))`` over all K^T labellings.
+
+    Examples
+    --------
+    >>> round(log_partition([[0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]), 6)
+    0.693147
+    """
+    return float(_core.chain_log_partition(*_potentials(node, edge)))
+
+
+def marginals(node: npt.ArrayLike, edge: npt.ArrayLike) -> Marginals:
+    """Probabilities of each label at each position and of each pair of labels at neighbouring positions.
+
+    Examples
+    --------
+    >>> marginals([[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]).nodes.round(3).tolist()
+    [[0.5, 0.5], [0.731, 0.269]]
+    """
+    return Marginals(*_core.chain_marginals(*_potentials(node, edge), False))
+
+
+def log_marginals(node: npt.ArrayLike, edge: npt.ArrayLike) -> Marginals:
+    """The logarithms of :func:`marginals`, also where the probabilities themselves underflow to zero."""
+    return Marginals(*_core.chain_marginals(*_potentials(node, edge), True))
+
+
+def viterbi(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[IntArray, float]:
+    """A most probable labelling, shape (T,), and its score; ties go to the lower labels.
+
+    Examples
+    --------
+    >>> labels, score = viterbi([[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [2.0, 0.0]])
+    >>> labels.tolist(), score
+    ([1, 0], 3.0)
+    """
+    labels, score = _core.chain_viterbi(*_potentials(node, edge))
+    return labels, float(score)
+
+
+def kbest(node: npt.ArrayLike, edge: npt.ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
+    """The ``min(k, K^T)`` best labellings, shape (·, T), and their scores, best first."""
+    if k < 1:
+        raise ValueError(f"k must be at least 1; got {k}.")
+    labels, scores = _core.chain_kbest(*_potentials(node, edge), int(k))
+    return labels, scores
+
+
+def decode_posterior(node: npt.ArrayLike, edge: npt.ArrayLike) -> IntArray:
+    """The label of largest marginal at each position, which minimises the expected number of wrong labels."""
+    return marginals(node, edge).nodes.argmax(axis=1).astype(np.int32)
+
+
+def sample(
+    node: npt.ArrayLike, edge: npt.ArrayLike, n: int, random_state: int | np.random.RandomState | None = None
+) -> IntArray:
+    """``n`` independent exact samples of the labels, shape (n, T)."""
+    if n < 0:
+        raise ValueError(f"n must not be negative; got {n}.")
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    samples: IntArray = _core.chain_sample(*_potentials(node, edge), int(n), seed)
+    return samples
+
+
+def entropy(nodes: npt.ArrayLike, edges: npt.ArrayLike) -> float:
+    """Entropy of the chain with these marginals: ``Σ H(edge) − Σ H(interior node)``, or H of the only node.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(entropy(np.full((3, 2), 1 / 2), np.full((2, 2, 2), 1 / 4)) / np.log(2), 6)
+    3.0
+    """
+    node_table = np.asarray(nodes, dtype=np.float64)
+    edge_table = np.asarray(edges, dtype=np.float64)
+    length, labels = node_table.shape
+    if edge_table.size != (length - 1) * labels * labels:
+        raise ValueError(f"edges must have shape {(length - 1, labels, labels)}; got {edge_table.shape}.")
+    if length == 1:
+        return float(_core.table_entropy([(0, labels, 1.0)], node_table.ravel().copy()))
+    table = np.concatenate([edge_table.ravel(), node_table[1:-1].ravel()])
+    segments = [(0, edge_table.size, 1.0), (edge_table.size, table.size - edge_table.size, -1.0)]
+    return float(_core.table_entropy(segments, table))
+
+
+def _potentials(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    nodes = np.ascontiguousarray(node, dtype=np.float64)
+    edges = np.ascontiguousarray(edge, dtype=np.float64)
+    if nodes.ndim != 2 or 0 in nodes.shape:
+        raise ValueError(f"node must have shape (T, K) with T, K >= 1; got {nodes.shape}.")
+    length, labels = nodes.shape
+    shared = edges.shape == (labels, labels)
+    if not shared and edges.shape != (length - 1, labels, labels):
+        raise ValueError(
+            f"edge must have shape {(labels, labels)} or {(length - 1, labels, labels)} to go with node of shape "
+            f"{nodes.shape}; got {edges.shape}."
+        )
+    for name, array in (("node", nodes), ("edge", edges)):
+        bad = np.argwhere(~np.isfinite(array))
+        if bad.size:
+            raise ValueError(f"{name}{bad[0].tolist()} is {array[tuple(bad[0])]}; potentials must be finite.")
+    if shared:
+        return nodes, edges[np.newaxis]
+    return nodes, edges if length > 1 else np.zeros((1, labels, labels))

@@ -1,0 +1,103 @@
+"""The contract between :func:`dualfield.solve` and solvers.
+
+A *solver* is a frozen set of parameters. ``start`` binds it to a field and gives a *run*: the state of an
+optimisation in progress, which works in short slices so that the caller can report, stop, or be interrupted.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield.fields import Field
+
+__all__ = ["Bound", "Run", "Solver", "compiled"]
+
+
+class Bound(NamedTuple):
+    """Confirmed objective values: ``primal`` at the weights, ``dual`` below the optimum, and their gap."""
+
+    primal: float
+    dual: float
+    gap: float
+
+
+class Run(ABC):
+    """A solver at work on a field."""
+
+    solver_name: ClassVar[str]
+    field: Field
+
+    @abstractmethod
+    def advance(self, seconds: float) -> bool:
+        """Work for about so long; True when this completed a pass (or nothing is left to do)."""
+
+    @abstractmethod
+    def confirm(self, seconds: float) -> bool:
+        """Work on the confirming pass; True when ``bound`` is confirmed for ``certified_weights``."""
+
+    def adopt(self) -> None:
+        """Use what the last confirming pass found, where that helps the run."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> Bound:
+        """The values that the last confirming pass found."""
+
+    @abstractmethod
+    def estimate(self) -> tuple[float, float]:
+        """(gap, primal) as far as known without a confirming pass."""
+
+    @property
+    def stalled(self) -> bool:
+        """Whether no further progress is possible in floating point."""
+        return False
+
+    @property
+    @abstractmethod
+    def updates(self) -> int:
+        """Weight updates so far."""
+
+    @property
+    @abstractmethod
+    def oracle_calls(self) -> int:
+        """Calls of the inference oracle so far."""
+
+    @abstractmethod
+    def weights(self) -> npt.NDArray[np.float64]:
+        """A copy of the current weights."""
+
+    @abstractmethod
+    def certified_weights(self) -> npt.NDArray[np.float64]:
+        """A copy of the weights that ``bound`` speaks of."""
+
+    @abstractmethod
+    def record(self) -> dict[str, float]:
+        """The columns of the history that this solver adds, at the end of a pass."""
+
+
+class Solver(ABC):
+    """Parameters of a method, and what it needs of a field."""
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]]
+
+    @abstractmethod
+    def start(self, field: Field, seed: int) -> Run:
+        """Bind to a field."""
+
+    def check(self, field: Field) -> None:
+        """Refuse a field that lacks something, by name."""
+        missing = sorted(self.needs - field.offers)
+        if missing:
+            raise TypeError(f"{self.name} needs {' and '.join(missing)}, which {field.name} does not offer.")
+
+
+def compiled(name: str, field: Field) -> Any:
+    """The compiled class of solver ``name`` for the compiled type of ``field``."""
+    from dualfield import _core
+
+    return getattr(_core, name + type(field.core).__name__)

@@ -1,0 +1,184 @@
+"""Chunks are read and scored by conlleval's rules, in every scheme."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualfield.metrics import Score, are_chunk_tags, chunk_scores, chunks, token_accuracy
+
+any_tags = st.sampled_from(["O", *(f"{letter}-{type_}" for letter in "BIES" for type_ in "XY")])
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ("", []),
+        ("O O", []),
+        ("B-X I-X I-X", [(0, 3, "X")]),
+        ("O I-X", [(1, 2, "X")]),
+        ("I-X I-X O", [(0, 2, "X")]),
+        ("B-X I-Y", [(0, 1, "X"), (1, 2, "Y")]),
+        ("B-X B-X", [(0, 1, "X"), (1, 2, "X")]),
+        ("I-X B-X I-X", [(0, 1, "X"), (1, 3, "X")]),
+        ("I-X I-Y I-Y", [(0, 1, "X"), (1, 3, "Y")]),
+        ("B-X I-X E-X S-Y", [(0, 3, "X"), (3, 4, "Y")]),
+        ("S-X S-X", [(0, 1, "X"), (1, 2, "X")]),
+        ("S-X I-X", [(0, 1, "X"), (1, 2, "X")]),
+        ("E-X E-X", [(0, 1, "X"), (1, 2, "X")]),
+        ("E-X I-X", [(0, 1, "X"), (1, 2, "X")]),
+        ("O E-X O", [(1, 2, "X")]),
+        ("I-X E-X", [(0, 2, "X")]),
+        ("I-X S-X", [(0, 1, "X"), (1, 2, "X")]),
+        ("B-X E-Y", [(0, 1, "X"), (1, 2, "Y")]),
+        ("B-NP-TMP I-NP-TMP", [(0, 2, "NP-TMP")]),
+        ("B I O I", [(0, 2, ""), (3, 4, "")]),
+    ],
+)
+def test_chunks_worked_out_by_hand(tags: str, expected: list[tuple[int, int, str]]) -> None:
+    assert chunks(tags.split()) == expected
+
+
+segments = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["X", "Y", "O"])))
+
+
+@given(segments)
+def test_a_segmentation_reads_the_same_in_every_scheme(pieces: list[tuple[int, str]]) -> None:
+    expected, iob1, iob2, iobes = [], [], [], []
+    for length, type_ in pieces:
+        if type_ == "O":
+            for tags in (iob1, iob2, iobes):
+                tags.extend(["O"] * length)
+            continue
+        touching = bool(iob1) and iob1[-1][1:] == f"-{type_}"
+        expected.append((len(iob1), len(iob1) + length, type_))
+        inside = [f"I-{type_}"] * length
+        iob1.extend([f"B-{type_}", *inside[1:]] if touching else inside)
+        iob2.extend([f"B-{type_}", *inside[1:]])
+        iobes.extend([f"S-{type_}"] if length == 1 else [f"B-{type_}", *inside[2:], f"E-{type_}"])
+    assert chunks(iob1) == chunks(iob2) == chunks(iobes) == expected
+
+
+@given(st.lists(any_tags))
+def test_chunks_cover_exactly_the_tokens_inside(tags: list[str]) -> None:
+    found = chunks(tags)
+    covered = [t for begin, end, _ in found for t in range(begin, end)]
+    assert covered == [t for t, tag in enumerate(tags) if tag != "O"]
+    assert all(tags[t][2:] == type_ for begin, end, type_ in found for t in range(begin, end))
+
+
+def running_counts(true: list[str], predicted: list[str]) -> tuple[int, int, int]:
+    """Chunks in true, in predicted, and in both, counted in one walk over the tokens as the script walks."""
+    starts = {
+        "B": "OBIES",
+        "S": "OBIES",
+        "I": "OES",
+        "E": "OES",
+    }  # letter -> letters before, at the same type
+    n_true = n_predicted = n_both = 0
+    open_together = False
+    before = ("O", "O")
+    for pair in [*zip(true, predicted, strict=True), ("O", "O")]:
+        begins, ends = [], []
+        for tag, last in zip(pair, before, strict=True):
+            new = tag != "O" and (last[0] in starts[tag[0]] or tag[2:] != last[2:])
+            begins.append(new)
+            ends.append(last != "O" and (new or tag == "O"))
+        if open_together and any(ends):
+            n_both += all(ends)
+            open_together = False
+        if all(begins) and pair[0][2:] == pair[1][2:]:
+            open_together = True
+        n_true += begins[0]
+        n_predicted += begins[1]
+        before = pair
+    return n_true, n_predicted, n_both
+
+
+@given(st.lists(st.lists(st.tuples(any_tags, any_tags))))
+def test_scores_are_those_of_a_walk_over_the_tokens(corpus: list[list[tuple[str, str]]]) -> None:
+    true = [[a for a, _ in sentence] for sentence in corpus]
+    predicted = [[b for _, b in sentence] for sentence in corpus]
+    scores = chunk_scores(true, predicted)
+    walked = [running_counts(*pair) for pair in zip(true, predicted, strict=True)]
+    assert scores.n_true == sum(n for n, _, _ in walked)
+    assert scores.n_predicted == sum(n for _, n, _ in walked)
+    assert scores.n_correct == sum(n for _, _, n in walked)
+    for name in ("n_true", "n_predicted", "n_correct"):
+        assert sum(getattr(score, name) for score in scores.per_type.values()) == getattr(scores, name)
+
+
+@given(st.lists(st.lists(any_tags, min_size=1), min_size=1))
+def test_the_truth_scores_full_marks(true: list[list[str]]) -> None:
+    scores = chunk_scores(true, true)
+    assert scores.accuracy == token_accuracy(true, true) == 1.0
+    assert scores.f1 == scores.precision == scores.recall == (1.0 if scores.n_true else 0.0)
+
+
+def test_ratios_worked_out_by_hand() -> None:
+    true = [["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "B-NP"]]
+    predicted = [["B-NP", "I-NP", "O", "B-NP"], ["B-NP", "I-NP"]]
+    scores = chunk_scores(true, predicted)
+    # true: NP 0-2, VP 3-4, NP 0-1, NP 1-2; predicted: NP 0-2, NP 3-4, NP 0-2; one in common
+    assert (scores.n_true, scores.n_predicted, scores.n_correct) == (4, 3, 1)
+    assert scores.precision == pytest.approx(1 / 3)
+    assert scores.recall == pytest.approx(1 / 4)
+    assert scores.f1 == pytest.approx(2 / 7)
+    assert scores.accuracy == pytest.approx(4 / 6)
+    assert scores.per_type == {"NP": Score(3, 3, 1), "VP": Score(1, 0, 0)}
+    assert scores.per_type["VP"].precision == 0.0
+
+
+def test_the_table_names_every_type_and_the_totals() -> None:
+    lines = str(chunk_scores([["B-NP", "O", "B-LONGTYPE"]], [["B-NP", "O", "O"]])).splitlines()
+    assert lines[0] == "3 tokens, 66.67% with the right tag"
+    assert lines[1] == "2 chunks, 1 predicted, 1 correct"
+    assert [line.split()[0] for line in lines[4:]] == ["LONGTYPE", "NP", "all"]
+    assert lines[-1].split() == ["all", "100.00%", "50.00%", "66.67%", "2", "1"]
+    assert len({len(line) for line in lines[3:]}) == 1
+
+
+@pytest.mark.parametrize(
+    ("true", "predicted", "message"),
+    [
+        ([["O"]], [["O"], ["O"]], "there are 1 true and 2 predicted sequences"),
+        ([["O"], ["O", "O"]], [["O"], ["O"]], "sequence 1 has 2 true and 1 predicted labels"),
+        (
+            ["O", "B-X"],
+            ["O", "B-X"],
+            "sequence 0 of the true labels is the single label 'O'; .* wrap one sequence",
+        ),
+        ([["O", "NN"]], [["O", "O"]], "sequence 0 of the true labels: 'NN' at position 1 is not a chunk tag"),
+        ([["O"]], [["O-X"]], "sequence 0 of the predicted labels: 'O-X' at position 0 is not a chunk tag"),
+        ([["O"]], [[""]], "'' at position 0 is not a chunk tag"),
+    ],
+)
+def test_mistakes_are_named_with_their_place(true: Any, predicted: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        chunk_scores(true, predicted)
+
+
+def test_accuracy_is_over_tokens_of_any_labels() -> None:
+    assert token_accuracy([[1, 2], [3]], [[1, 0], [3]]) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="there are no labels to compare"):
+        token_accuracy([], [])
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["O", "B-X", "I-X"], True),
+        (["S-X"], True),
+        (["O"], False),
+        (["B", "O"], False),
+        (["NN", "O"], False),
+        (["IN-X", "O"], False),
+        ([0, 1], False),
+        ([], False),
+    ],
+)
+def test_chunk_tags_are_told_from_other_labels(labels: list[Any], expected: bool) -> None:
+    assert are_chunk_tags(labels) is expected

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from dualfield.features import Columns, Encoded, Vocabulary, encode
 
-# python-crfsuite reads C strings: no NUL, nothing that UTF-8 refuses. Without ":" in keys no two paths collide.
+# python-crfsuite reads C strings: no NUL, nothing that UTF-8 refuses. Without ":" in keys no paths collide.
 texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=4)
 keys = texts.filter(lambda key: ":" not in key)
 numbers = st.floats(-1e6, 1e6) | st.integers(-1000, 1000) | st.booleans()

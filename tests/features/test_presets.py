@@ -65,6 +65,11 @@ def test_ner_looks_at_spelling_and_at_tags_if_there_are_any() -> None:
     assert extract("pos", [("McDonald's", "NN"), ("2nd", "JJ")])[0] == without
 
 
+def test_shapes_are_cut_after_twelve_characters() -> None:
+    for word, shape in (("internationalisation", "x" * 12), ("Internationalisation", "X" + "x" * 11)):
+        assert f"shape[0]={shape}" in extract("pos", [(word,)])[0]
+
+
 def test_equal_attributes_are_one_object() -> None:
     first, second = extract_all("pos", [[("walk",)], [("walk",)]])
     assert all(a is b for a, b in zip(first[0], second[0], strict=True))

@@ -9,6 +9,7 @@
 
 from dualfield import fields, oracles, solvers
 from dualfield.driver import Progress, solve
+from dualfield.estimators import ChainCRF, SoftmaxRegression
 from dualfield.solution import Solution
 from dualfield.solvers import LBFGS, SDCA
 
@@ -17,7 +18,9 @@ __version__ = "0.1.0"
 __all__ = [
     "LBFGS",
     "SDCA",
+    "ChainCRF",
     "Progress",
+    "SoftmaxRegression",
     "Solution",
     "__version__",
     "fields",

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from dualfield import _core
 from dualfield.fields.base import Field, check_l2, check_sample_weight
+from dualfield.fields.distinct_rows import distinct_rows
 
 __all__ = ["Multiclass", "compile_rows"]
 
@@ -18,7 +19,8 @@ __all__ = ["Multiclass", "compile_rows"]
 class Multiclass(Field):
     """Labelled points as a training problem: ``p(y | x) ∝ exp(⟨w_y, x⟩ + b_y)``.
 
-    The objective is ``l2/2 (‖w‖² + ‖b‖²) + Σ_i c_i · (−log p(y_i | x_i))``. Weights are one flat vector,
+    Equal points become one block with the sum of their weights (``fields/distinct_rows.py``). The objective is
+    ``l2/2 (‖w‖² + ‖b‖²) + Σ_i c_i · (−log p(y_i | x_i))``. Weights are one flat vector,
     ``[ attribute × label | bias ]``.
 
     Parameters
@@ -63,10 +65,13 @@ class Multiclass(Field):
             raise ValueError(f"y must have one label per row of X, {matrix.shape[0]}; got shape {labels.shape}.")
         self.classes, codes = np.unique(labels, return_inverse=True)
         if len(self.classes) < 2:
-            raise ValueError(f"Training needs at least two labels; y has only one, {self.classes[0]!r}.")
-        self.sample_weight = check_sample_weight(sample_weight, matrix.shape[0], "row")
+            raise ValueError(f"Training needs at least two classes; y has only one class, {self.classes[0]}.")
+        weights = check_sample_weight(sample_weight, matrix.shape[0], "row")
+        self.rows, self.codes, self.sample_weight = distinct_rows(
+            canonical_rows(matrix), codes.astype(np.int32), weights
+        )
         self.core = compile_rows(
-            matrix, len(self.classes), bool(bias), codes.astype(np.int32), self.sample_weight, self.l2
+            self.rows, len(self.classes), bool(bias), self.codes, self.sample_weight, self.l2
         )
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
 
@@ -80,8 +85,7 @@ def compile_rows(
     l2: float = 1.0,
 ) -> Any:
     """The compiled field over the rows of a matrix; without ``codes`` it can predict, not train."""
-    csr = sparse.csr_matrix(matrix, dtype=np.float64)
-    csr.sum_duplicates()
+    csr = canonical_rows(matrix)
     values = np.ascontiguousarray(csr.data)
     return _core.Multiclass(
         np.arange(csr.shape[0] + 1, dtype=np.int64),
@@ -95,6 +99,16 @@ def compile_rows(
         sample_weight,
         l2,
     )
+
+
+def canonical_rows(matrix: Any) -> Any:
+    """The matrix in CSR form: sorted columns, none twice, no explicit zeros."""
+    csr = sparse.csr_matrix(matrix, dtype=np.float64)
+    if not (csr.has_canonical_format and csr.data.all()):
+        csr = csr.copy()
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+    return csr
 
 
 def _finite_rows(X: Any) -> Any:

@@ -6,9 +6,10 @@ from dualfield.solvers.base import Bound, Run, Solver
 from dualfield.solvers.lbfgs import LBFGS
 from dualfield.solvers.sdca import SDCA
 
-__all__ = ["LBFGS", "SDCA", "Bound", "Run", "Solver", "resolve"]
+__all__ = ["BY_CLASS_NAME", "LBFGS", "SDCA", "Bound", "Run", "Solver", "resolve"]
 
-_BY_NAME: dict[str, type[Solver]] = {"sdca": SDCA, "lbfgs": LBFGS}
+BY_CLASS_NAME: dict[str, type[Solver]] = {solver.name: solver for solver in (SDCA, LBFGS)}
+_BY_NAME = {name.lower(): solver for name, solver in BY_CLASS_NAME.items()}
 
 
 def resolve(solver: Solver | str) -> Solver:

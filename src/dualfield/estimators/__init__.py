@@ -1,0 +1,6 @@
+"""Estimators on scikit-learn's contract."""
+
+from dualfield.estimators.chain_crf import ChainCRF
+from dualfield.estimators.softmax_regression import SoftmaxRegression
+
+__all__ = ["ChainCRF", "SoftmaxRegression"]

@@ -1,0 +1,287 @@
+"""``ChainCRF``: label sequences with a linear-chain conditional random field."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from dualfield.driver import Callback
+from dualfield.estimators import chain_file
+from dualfield.estimators.training import check_n_jobs, in_ranges, train
+from dualfield.features import Encoded, encode, encode_labels
+from dualfield.fields import Chain, Field
+from dualfield.solvers import Solver, resolve
+
+__all__ = ["ChainCRF"]
+
+
+class ChainCRF(BaseEstimator):
+    """A linear-chain conditional random field.
+
+    For a sequence x of length T, the labels y have probability ``p(y | x) ∝ exp(score(x, y))``, where the score sums
+    the weights of all (attribute, label) pairs times the attribute's value, of all transitions ``(y_{t−1}, y_t)``,
+    of each label's bias, and of the first (begin) and last label (end). Training minimises
+
+        ``l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))``
+
+    and stops when the result is *proven* to be within ``tol`` (relative) of the minimum.
+
+    Parameters
+    ----------
+    l2 : float
+        Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``.
+    solver : str or Solver
+        "auto", "sdca", "lbfgs", or an object from ``dualfield.solvers``. "auto" is SDCA with gap sampling.
+    tol : float
+        The relative duality gap to reach.
+    max_passes : int
+        The most passes over the data.
+    state_features, transitions : {"all", "observed"}
+        "all" gives every (attribute, label) and (label, label) pair a weight, "observed" only those seen in
+        training: far smaller models, slightly less accurate (both "observed" is CRFsuite's default).
+    bias, begin, end : bool
+        Whether labels have a weight at every position, at the first, at the last.
+    min_count : int
+        Attributes that occur at fewer positions are ignored.
+    n_jobs : int or None
+        Threads that prediction uses; −1 for all cores. Training runs on one.
+    warm_start : bool
+        Keep the solver's state (many times larger than the model) and go on from it when ``fit`` is called again
+        with the same data.
+    random_state : int, RandomState or None
+        Seed of the sampling; the same seed gives the same result.
+    verbose : int
+        0 is quiet, 1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array, shape (K,)
+        The labels, sorted.
+    weights_ : array, shape (dimension,)
+        All weights; ``layout_.split(weights_)`` gives the parts by name.
+    vocabulary_ : Vocabulary or Columns
+        The attributes.
+    layout_ : ChainLayout
+        Which weights exist, and where.
+    solution_ : Solution
+        How training went; ``solution_.duality_gap`` is the certificate, ``solution_.message`` says it in words.
+
+    Examples
+    --------
+    >>> X = [[{"word": "the"}, {"word": "cat"}], [{"word": "a"}, {"word": "dog"}]]
+    >>> y = [["DET", "NOUN"], ["DET", "NOUN"]]
+    >>> crf = ChainCRF(random_state=0).fit(X, y)
+    >>> crf.predict([[{"word": "the"}, {"word": "dog"}]])
+    [['DET', 'NOUN']]
+    >>> crf.solution_.relative_gap <= 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        l2: float = 1.0,
+        solver: str | Solver = "auto",
+        tol: float = 1e-3,
+        max_passes: int = 500,
+        state_features: str = "all",
+        transitions: str = "all",
+        bias: bool = True,
+        begin: bool = True,
+        end: bool = True,
+        min_count: int = 1,
+        n_jobs: int | None = 1,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.l2 = l2
+        self.solver = solver
+        self.tol = tol
+        self.max_passes = max_passes
+        self.state_features = state_features
+        self.transitions = transitions
+        self.bias = bias
+        self.begin = begin
+        self.end = end
+        self.min_count = min_count
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        callbacks: Iterable[Callback] = (),
+    ) -> ChainCRF:
+        """Train on labelled sequences.
+
+        Parameters
+        ----------
+        X : sequences, or what ``encode`` returned
+            Sequences of dicts (python-crfsuite's conventions), of lists of strings, of 2-D arrays or sparse matrices
+            with one row per position.
+        y : sequences of labels
+            Strings or integers, one per position.
+        sample_weight : array, shape (n,), optional
+            Weight of each sequence's loss; zero is allowed.
+        callbacks : iterable of callables
+            Called with a ``Progress`` after every pass; one that returns True ends training.
+
+        Returns
+        -------
+        self
+        """
+        resolve(self.solver)
+        check_n_jobs(self.n_jobs)
+        field = Chain(
+            X,
+            y,
+            self.l2,
+            state_features=self.state_features,
+            transitions=self.transitions,
+            bias=self.bias,
+            begin=self.begin,
+            end=self.end,
+            min_count=self.min_count,
+            sample_weight=sample_weight,
+        )
+        self.solution_ = train(self, field, lambda other: _same_problem(field, other), callbacks)
+        self.classes_ = field.classes
+        self.vocabulary_ = field.encoded.vocabulary
+        self.layout_ = field.layout
+        self.weights_ = self.solution_.weights
+        self.feature_preset_: str | None = None
+        return self
+
+    def encode(self, X: Any) -> Encoded:
+        """Encode sequences once, for any number of later calls of ``fit`` and ``predict``.
+
+        Before ``fit`` the attributes are numbered as they appear; afterwards the model's vocabulary is used, and
+        attributes it does not have are ignored.
+        """
+        return encode(X, self.vocabulary_ if self.__sklearn_is_fitted__() else None)
+
+    def predict(self, X: Any) -> list[list[Any]]:
+        """The most probable labels of each sequence."""
+        encoded, core = self._compiled(X)
+        codes = in_ranges(lambda a, b: core.decode(self.weights_, a, b), len(encoded), self.n_jobs)
+        return _cut(self.classes_[codes].tolist(), encoded)
+
+    def predict_marginals(self, X: Any) -> list[npt.NDArray[np.float64]]:
+        """The probability of each label at each position: one array (T, K) per sequence, columns as ``classes_``."""
+        encoded, core = self._compiled(X)
+        stacked = in_ranges(lambda a, b: core.marginals(self.weights_, a, b), len(encoded), self.n_jobs)
+        return np.split(stacked, encoded.offsets[1:-1])
+
+    def predict_posterior(self, X: Any) -> list[list[Any]]:
+        """The label of largest marginal at each position, which minimises the expected number of wrong labels."""
+        encoded, core = self._compiled(X)
+        stacked = in_ranges(lambda a, b: core.marginals(self.weights_, a, b), len(encoded), self.n_jobs)
+        return _cut(self.classes_[stacked.argmax(axis=1)].tolist(), encoded)
+
+    def predict_kbest(self, X: Any, k: int = 5) -> list[list[tuple[list[Any], float]]]:
+        """The k most probable labellings of each sequence with their probabilities, best first."""
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise ValueError(f"k must be a positive integer; got {k!r}.")
+        encoded, core = self._compiled(X)
+        result = []
+        for i in range(len(encoded)):
+            codes, log_p = core.kbest(self.weights_, i, int(k))
+            labels = self.classes_[codes].tolist()
+            result.append(list(zip(labels, np.exp(log_p).tolist(), strict=True)))
+        return result
+
+    def sample(
+        self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> list[list[list[Any]]]:
+        """``n`` independent labellings of each sequence, drawn from ``p(y | x)``."""
+        encoded, core = self._compiled(X)
+        seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=len(encoded))
+        return [
+            self.classes_[core.sample(self.weights_, i, int(n), int(seed))].tolist() for i, seed in enumerate(seeds)
+        ]
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of positions labelled correctly. A label unseen in training counts as an error, with a warning."""
+        encoded, core = self._compiled(X)
+        _, codes = encode_labels(y, encoded.lengths, self.classes_)
+        unseen = int((codes < 0).sum())
+        if unseen:
+            warnings.warn(
+                f"{unseen} position{'' if unseen == 1 else 's'} of y have a label that training has not seen; they "
+                "count as errors.",
+                UserWarning,
+                stacklevel=2,
+            )
+        found = in_ranges(lambda a, b: core.decode(self.weights_, a, b), len(encoded), self.n_jobs)
+        weights = None if sample_weight is None else np.repeat(np.asarray(sample_weight), encoded.lengths)
+        return float(np.average(found == codes, weights=weights))
+
+    def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
+        """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""
+        check_is_fitted(self)
+        chain_file.save(self, path, dtype)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ChainCRF:
+        """Read a model that ``save`` wrote. No code in the file is run."""
+        return chain_file.load(cls, path)
+
+    def _compiled(self, X: Any) -> tuple[Encoded, Any]:
+        check_is_fitted(self)
+        encoded = encode(X, self.vocabulary_)
+        return encoded, self.layout_.compile(encoded)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        tags.non_deterministic = False
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle carries the weights, not the solver's state.
+        return {name: value for name, value in super().__getstate__().items() if name != "_run"}
+
+
+def _same_problem(new: Chain, old: Field) -> bool:
+    """Whether two fields pose the same problem, so that the state of one fits the other."""
+
+    def equal(a: Any, b: Any) -> bool:
+        return (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
+
+    if not isinstance(old, Chain) or new.l2 != old.l2 or not equal(new.sample_weight, old.sample_weight):
+        return False
+    arrays = ("offsets", "indptr", "indices", "values")
+    return (
+        all(equal(getattr(new.encoded, name), getattr(old.encoded, name)) for name in arrays)
+        and new.encoded.vocabulary == old.encoded.vocabulary
+        and equal(new.classes, old.classes)
+        and equal(new.codes, old.codes)
+        and new.core.dimension == old.core.dimension
+        and equal(new.layout.transitions, old.layout.transitions)
+        and (new.layout.rows is None) == (old.layout.rows is None)
+        and (new.layout.bias, new.layout.begin, new.layout.end)
+        == (old.layout.bias, old.layout.begin, old.layout.end)
+    )
+
+
+def _cut(labels: list[Any], encoded: Encoded) -> list[list[Any]]:
+    """A flat list, cut at the ends of the sequences."""
+    bounds = encoded.offsets.tolist()
+    return [labels[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]

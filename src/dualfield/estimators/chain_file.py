@@ -1,0 +1,147 @@
+"""A ``ChainCRF`` as arrays and a description, for its model file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield import solvers
+from dualfield.features import Columns, Vocabulary
+from dualfield.fields import ChainLayout
+from dualfield.io.model_file import Arrays, read_model, write_model
+from dualfield.solution import Solution
+
+if TYPE_CHECKING:
+    from dualfield.estimators.chain_crf import ChainCRF
+
+__all__ = ["load", "save"]
+
+Model = TypeVar("Model", bound="ChainCRF")
+
+
+def save(crf: ChainCRF, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> None:
+    """Write a fitted model."""
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float64 or float32; got {dtype!r}.")
+    layout, vocabulary = crf.layout_, crf.vocabulary_
+    arrays: Arrays = {"weights": crf.weights_.astype(dtype), "transitions": layout.transitions}
+    if layout.rows is not None:
+        arrays["row_starts"], arrays["row_labels"] = layout.rows
+    if isinstance(vocabulary, Vocabulary):
+        arrays.update(vocabulary.to_bytes_arrays())
+    description = {
+        "estimator": "ChainCRF",
+        "parameters": _plain_parameters(crf.get_params(deep=False)),
+        "classes": crf.classes_.tolist(),
+        "columns": None if isinstance(vocabulary, Vocabulary) else len(vocabulary),
+        "layout": {name: getattr(layout, name) for name in ("bias", "begin", "end")},
+        "feature_preset": crf.feature_preset_,
+        "solution": _plain_solution(crf.solution_),
+    }
+    write_model(path, arrays, description)
+
+
+def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:
+    """Read a model, or refuse it in a sentence."""
+    arrays, description = read_model(path)
+    try:
+        if description["estimator"] != "ChainCRF":
+            raise ValueError(f"it holds a model of another kind, {description['estimator']!r}")
+        return _restore(kind, arrays, description)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        shown = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"{os.fspath(path)!r} cannot be used as a ChainCRF: {shown}.") from error
+
+
+def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> Model:
+    crf = kind(**_parameters(description["parameters"]))
+    columns, flags = description["columns"], description["layout"]
+    vocabulary: Vocabulary | Columns
+    if columns is None:
+        vocabulary = Vocabulary.from_arrays(arrays["vocabulary_text"], arrays["vocabulary_offsets"])
+    else:
+        vocabulary = Columns(int(columns))
+    rows = None
+    if "row_starts" in arrays:
+        rows = arrays["row_starts"].astype(np.int64), arrays["row_labels"].astype(np.int32)
+    classes = np.array(description["classes"])
+    if classes.ndim != 1 or len(classes) < 2:
+        raise ValueError("its labels are damaged")
+    layout = ChainLayout(
+        len(vocabulary),
+        len(classes),
+        arrays["transitions"].astype(np.int32),
+        rows,
+        bool(flags["bias"]),
+        bool(flags["begin"]),
+        bool(flags["end"]),
+    )
+    _check_layout(layout)
+    weights = arrays["weights"].astype(np.float64)
+    if weights.shape != (layout.dimension,):
+        raise ValueError(f"it should have {layout.dimension} weights but has {weights.shape}")
+    if not np.isfinite(weights).all():
+        raise ValueError("some weights are not finite")
+    crf.classes_, crf.vocabulary_, crf.layout_, crf.weights_ = classes, vocabulary, layout, weights
+    crf.feature_preset_ = description["feature_preset"]
+    crf.solution_ = _solution(description["solution"], weights)
+    return crf
+
+
+def _check_layout(layout: ChainLayout) -> None:
+    """Refuse a layout that would point outside its arrays."""
+    size = layout.n_labels * layout.n_labels
+    if layout.transitions.ndim != 1 or not ((layout.transitions >= 0) & (layout.transitions < size)).all():
+        raise ValueError("its transitions are damaged")
+    if layout.rows is None:
+        return
+    starts, labels = layout.rows
+    if (
+        starts.shape != (layout.n_attributes + 1,)
+        or labels.ndim != 1
+        or starts[0] != 0
+        or starts[-1] != len(labels)
+        or (np.diff(starts) < 0).any()
+        or not ((labels >= 0) & (labels < layout.n_labels)).all()
+    ):
+        raise ValueError("its table of observed pairs is damaged")
+
+
+def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Constructor parameters as JSON has them."""
+    plain = dict(parameters)
+    if isinstance(plain["solver"], solvers.Solver):
+        solver: Any = plain["solver"]
+        plain["solver"] = {"name": solver.name, **dataclasses.asdict(solver)}
+    if not isinstance(plain["random_state"], int | np.integer):
+        plain["random_state"] = None  # a generator's state is not part of a model
+    return {
+        name: value.item() if isinstance(value, np.generic) else value for name, value in plain.items()
+    }
+
+
+def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
+    parameters = dict(plain)
+    if isinstance(parameters["solver"], dict):
+        options = dict(parameters["solver"])
+        name = options.pop("name")
+        if name not in solvers.BY_CLASS_NAME:
+            raise ValueError(f"its solver {name!r} is unknown")
+        parameters["solver"] = solvers.BY_CLASS_NAME[name](**options)
+    return parameters
+
+
+def _plain_solution(solution: Solution) -> dict[str, Any]:
+    names = [f.name for f in dataclasses.fields(solution) if f.name not in ("weights", "history", "state")]
+    plain = {name: getattr(solution, name) for name in names}
+    # JSON has no NaN: an unknown value is null.
+    return {name: None if isinstance(value, float) and value != value else value for name, value in plain.items()}
+
+
+def _solution(plain: dict[str, Any], weights: npt.NDArray[np.float64]) -> Solution:
+    values = {name: np.nan if value is None else value for name, value in plain.items()}
+    return Solution(weights=weights, history={}, **values)

@@ -1,0 +1,157 @@
+"""``SoftmaxRegression``: multinomial logistic regression, the one-node conditional random field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dualfield.estimators.training import check_n_jobs, in_ranges, train
+from dualfield.fields import Field, Multiclass
+from dualfield.fields.multiclass import compile_rows
+from dualfield.solvers import Solver, resolve
+
+__all__ = ["SoftmaxRegression"]
+
+
+class SoftmaxRegression(ClassifierMixin, BaseEstimator):
+    """Multinomial logistic regression, trained to a certificate.
+
+    ``p(y | x) ∝ exp(⟨w_y, x⟩ + b_y)``; training minimises ``l2/2 (‖w‖² + ‖b‖²) + Σ_i c_i · (−log p(y_i | x_i))``
+    and stops when the result is *proven* to be within ``tol`` (relative) of the minimum. Unlike in scikit-learn's
+    ``LogisticRegression`` the bias is penalised too; without bias, ``C = 1/l2`` for three classes and more and
+    ``2/l2`` for two.
+
+    Parameters
+    ----------
+    l2 : float
+        Strength of the penalty.
+    solver : str or Solver
+        "auto", "sdca", "lbfgs", or an object from ``dualfield.solvers``. "auto" is SDCA with gap sampling.
+    tol : float
+        The relative duality gap to reach.
+    max_passes : int
+        The most passes over the data.
+    bias : bool
+        Whether classes have a bias weight.
+    n_jobs : int or None
+        Threads that prediction uses; −1 for all cores. Training runs on one.
+    warm_start : bool
+        Keep the solver's state and go on from it when ``fit`` is called again with the same data.
+    random_state : int, RandomState or None
+        Seed of the sampling.
+    verbose : int
+        0 is quiet, 1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array, shape (K,)
+        The classes, sorted.
+    coef_ : array, shape (K, d)
+        The weights.
+    intercept_ : array, shape (K,)
+        The biases, zero without bias.
+    solution_ : Solution
+        How training went; ``solution_.duality_gap`` is the certificate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SoftmaxRegression(l2=0.1, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95, model.solution_.status
+    (True, 'converged')
+    """
+
+    def __init__(
+        self,
+        l2: float = 1.0,
+        solver: str | Solver = "auto",
+        tol: float = 1e-3,
+        max_passes: int = 500,
+        bias: bool = True,
+        n_jobs: int | None = 1,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.l2 = l2
+        self.solver = solver
+        self.tol = tol
+        self.max_passes = max_passes
+        self.bias = bias
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> SoftmaxRegression:
+        """Train on points X, shape (n, d), dense or sparse, with classes y, shape (n,).
+
+        ``sample_weight``, shape (n,), weighs each point's loss; zero is allowed.
+        """
+        resolve(self.solver)
+        check_n_jobs(self.n_jobs)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        field = Multiclass(X, y, self.l2, bias=self.bias, sample_weight=sample_weight)
+        self.solution_ = train(self, field, lambda other: _same_problem(field, other))
+        self.classes_ = field.classes
+        d, k = X.shape[1], len(self.classes_)
+        self.coef_ = self.solution_.weights[: d * k].reshape(d, k).T.copy()
+        self.intercept_ = self.solution_.weights[d * k :].copy() if self.bias else np.zeros(k)
+        return self
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """The scores ``⟨w_y, x⟩ + b_y``, shape (n, K); for two classes their difference, shape (n,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each point, shape (n,)."""
+        core, weights, n = self._compiled(X)
+        return self.classes_[in_ranges(lambda a, b: core.decode(weights, a, b), n, self.n_jobs)]
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The probability of each class, shape (n, K), columns as ``classes_``."""
+        core, weights, n = self._compiled(X)
+        return in_ranges(lambda a, b: core.marginals(weights, a, b), n, self.n_jobs)
+
+    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The logarithms of :meth:`predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _compiled(self, X: Any) -> tuple[Any, npt.NDArray[np.float64], int]:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        weights = np.concatenate([self.coef_.T.ravel(), self.intercept_])
+        return compile_rows(X, len(self.classes_), True), weights, X.shape[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle carries the weights, not the solver's state.
+        return {name: value for name, value in super().__getstate__().items() if name != "_run"}
+
+
+def _same_problem(new: Multiclass, old: Field) -> bool:
+    """Whether two fields pose the same problem, so that the state of one fits the other."""
+    if not isinstance(old, Multiclass) or (new.l2, new.dimension, new.n_blocks) != (old.l2, old.dimension, old.n_blocks):
+        return False
+    if (new.sample_weight is None) != (old.sample_weight is None):
+        return False
+    pairs = [(new.codes, old.codes), (new.classes, old.classes)]
+    pairs += [(getattr(new.rows, name), getattr(old.rows, name)) for name in ("indptr", "indices", "data")]
+    if new.sample_weight is not None:
+        pairs.append((new.sample_weight, old.sample_weight))
+    return all(np.array_equal(a, b) for a, b in pairs)

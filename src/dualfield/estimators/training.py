@@ -1,0 +1,88 @@
+"""What the estimators share: a call of ``solve`` with progress bar, warm start and warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from dualfield.driver import Callback, solve
+from dualfield.fields import Field
+from dualfield.reporting import ProgressBar
+from dualfield.solution import Solution
+from dualfield.solvers import Run, resolve
+
+__all__ = ["check_n_jobs", "in_ranges", "train"]
+
+
+def train(
+    estimator: Any, field: Field, same_problem: Callable[[Field], bool], callbacks: Iterable[Callback] = ()
+) -> Solution:
+    """Solve ``field`` with an estimator's parameters, and warn where the result is not what was asked for.
+
+    With ``warm_start`` the run of the previous fit goes on, provided that ``same_problem`` says its field poses the
+    same problem.
+    """
+    state: Run | None = getattr(estimator, "_run", None) if estimator.warm_start else None
+    if state is not None:
+        if same_problem(state.field) and state.solver_name == resolve(estimator.solver).name:
+            field = state.field
+        else:
+            warnings.warn(
+                "warm_start: the data, the penalty or the solver differ from those of the previous fit, whose state "
+                "cannot be used; training starts afresh.",
+                UserWarning,
+                stacklevel=3,
+            )
+            state = None
+    with ExitStack() as stack:
+        if estimator.verbose:
+            callbacks = [*callbacks, stack.enter_context(ProgressBar())]
+        solution = solve(
+            field,
+            estimator.solver,
+            tol=estimator.tol,
+            max_passes=estimator.max_passes,
+            callbacks=callbacks,
+            state=state,
+            random_state=estimator.random_state,
+        )
+    estimator._run = solution.state if estimator.warm_start else None
+    solution.state = None
+    if solution.status in ("max_passes", "interrupted", "stalled") and estimator.tol > 0:
+        warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
+    return solution
+
+
+def check_n_jobs(n_jobs: int | None) -> int:
+    """The number of threads that ``n_jobs`` asks for; −1 means all cores."""
+    import os
+
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0 or n_jobs < -1:
+        raise ValueError(f"n_jobs must be a positive integer, -1 for all cores, or None; got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (
+        os.cpu_count() or 1
+    )
+
+
+def in_ranges(
+    function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: int | None
+) -> npt.NDArray[Any]:
+    """``function(first, last)`` over blocks 0 … n, cut into ranges that run on threads; results joined.
+
+    The compiled core releases Python's lock, so threads are enough.
+    """
+    workers = min(check_n_jobs(n_jobs), max(n, 1))
+    if workers == 1:
+        return function(0, n)
+    bounds = np.linspace(0, n, workers + 1).astype(int).tolist()
+    with ThreadPoolExecutor(workers) as pool:
+        return np.concatenate(list(pool.map(function, bounds[:-1], bounds[1:])))

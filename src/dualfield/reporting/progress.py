@@ -1,0 +1,87 @@
+"""A progress bar for :func:`dualfield.solve`, as a callback.
+
+The bar fills with the *logarithm* of the estimated gap, which falls by about the same amount each pass, so its end
+can be foretold. The estimate is marked ≈: only the certificate at the end is proven.
+"""
+
+from __future__ import annotations
+
+import math
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress as Display, TextColumn
+
+from dualfield.driver import Progress
+
+__all__ = ["ProgressBar"]
+
+
+class ProgressBar:
+    """Shows pass, dual value, estimated relative gap and time left on standard error.
+
+    Examples
+    --------
+    >>> from dualfield import fields, solve
+    >>> field = fields.Multiclass([[0.0], [1.0]], [0, 1])
+    >>> with ProgressBar() as bar:
+    ...     solution = solve(field, callbacks=[bar])
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._display = Display(
+            TextColumn("pass {task.fields[passes]}"),
+            BarColumn(),
+            TextColumn("dual {task.fields[dual]}  gap ≈ {task.fields[gap]}  {task.fields[left]}"),
+            console=console or Console(stderr=True),
+            transient=False,
+        )
+        self._task = self._display.add_task("", total=1.0, passes=0, dual="–", gap="–", left="")
+        self._first: tuple[float, float] | None = None  # log gap and seconds at the first pass
+
+    def __enter__(self) -> ProgressBar:
+        self._display.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._display.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Show the state after a pass."""
+        primal = progress.dual + progress.gap_estimate
+        relative = progress.gap_estimate / primal if primal > 0 else math.nan
+        share, left = self._forecast(progress, relative)
+        self._display.update(
+            self._task,
+            completed=share,
+            passes=progress.passes,
+            dual=f"{progress.dual:.6g}",
+            gap=f"{relative:.1e}",
+            left="" if left is None else f"about {_duration(left)} left",
+        )
+
+    def _forecast(self, progress: Progress, relative: float) -> tuple[float, float | None]:
+        """The share of the way done, in logarithms, and the seconds left; None where they cannot be told."""
+        passes = progress.passes / progress.max_passes
+        if not (relative > 0 and progress.tol > 0):
+            return passes, None
+        now = math.log(relative)
+        if self._first is None:
+            self._first = now, progress.seconds
+        start, since = self._first
+        target = math.log(progress.tol)
+        fallen, to_fall = start - now, now - target
+        if to_fall <= 0:
+            return 1.0, None
+        if fallen <= 0:
+            return passes, None
+        left = to_fall * (progress.seconds - since) / fallen
+        return max(fallen / (fallen + to_fall), passes), left
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

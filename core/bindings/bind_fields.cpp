@@ -1,8 +1,8 @@
-// Fields: training problems and what they say under given weights. Arrays are viewed, not copied; the Python object
-// keeps them alive.
-#include <optional>
-
+// Fields: training problems and what they say under given weights. Arrays are viewed, not copied; the Python
+// object keeps them alive.
 #include <nanobind/stl/optional.h>
+
+#include <optional>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bound_fields.hpp"
@@ -20,9 +20,10 @@ const T* data_or_null(const std::optional<Vector<T>>& array) {
     return array ? array->data() : nullptr;
 }
 
-// The last line of defence against reading out of bounds: the Python layer has already said what is wrong, and where.
-Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indptr, const Vector<std::int32_t>& indices,
-                         const Values& values, Index count) {
+// The last line of defence against reading out of bounds: the Python layer has already said what is wrong,
+// and where.
+Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indptr,
+                         const Vector<std::int32_t>& indices, const Values& values, Index count) {
     require(offsets.shape(0) >= 1 && offsets.data()[0] == 0, "offsets must start with 0");
     const Index blocks = static_cast<Index>(offsets.shape(0)) - 1;
     for (Index i = 0; i < blocks; ++i)
@@ -43,7 +44,8 @@ Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indp
 void check_targets(const Attributes& data, Index K, const Labels& labels, const Values& sample_weight) {
     require(K >= 1, "there must be at least one label");
     if (labels) {
-        require(static_cast<Index>(labels->shape(0)) == data.positions(), "labels must be as many as positions");
+        require(static_cast<Index>(labels->shape(0)) == data.positions(),
+                "labels must be as many as positions");
         for (Index p = 0; p < data.positions(); ++p)
             require(labels->data()[p] >= 0 && labels->data()[p] < K, "a label is out of range");
     }
@@ -54,13 +56,15 @@ void check_targets(const Attributes& data, Index K, const Labels& labels, const 
 ChainShape shape_of(Index K, const Vector<std::int32_t>& transitions, bool bias, bool begin, bool end) {
     ChainShape shape{K, {}, bias, begin, end};
     shape.transitions.assign(transitions.data(), transitions.data() + transitions.shape(0));
-    for (std::int32_t flat : shape.transitions) require(flat >= 0 && flat < K * K, "a transition is out of range");
+    for (std::int32_t flat : shape.transitions)
+        require(flat >= 0 && flat < K * K, "a transition is out of range");
     return shape;
 }
 
 template <class F>
 void check_weights(const F& field, const Vector<double>& w) {
-    require(static_cast<Index>(w.shape(0)) == field.dimension(), "the number of weights does not fit the field");
+    require(static_cast<Index>(w.shape(0)) == field.dimension(),
+            "the number of weights does not fit the field");
 }
 
 template <class F>
@@ -68,7 +72,9 @@ void check_range(const F& field, Index first, Index last) {
     require(0 <= first && first <= last && last <= field.blocks(), "the range of blocks is out of bounds");
 }
 
-std::size_t positions_between(const Multiclass&, Index first, Index last) { return static_cast<std::size_t>(last - first); }
+std::size_t positions_between(const Multiclass&, Index first, Index last) {
+    return static_cast<std::size_t>(last - first);
+}
 
 template <class Rows>
 std::size_t positions_between(const Chain<Rows>& field, Index first, Index last) {
@@ -177,7 +183,8 @@ void bind_chain(nb::class_<Chain<Rows>>& bound) {
                 sample_block(field, w.data(), i, count, random, out.data());
                 return out;
             },
-            "weights"_a.noconvert(), "block"_a, "count"_a, "seed"_a, "Exact samples of the labels of one block.");
+            "weights"_a.noconvert(), "block"_a, "count"_a, "seed"_a,
+            "Exact samples of the labels of one block.");
 }
 
 }  // namespace
@@ -188,27 +195,29 @@ void bind_fields(nb::module_& m) {
     nb::class_<ChainAll> chain_all(m, "ChainAll", "A chain with a weight for every (attribute, label) pair.");
     chain_all.def(
         "__init__",
-        [](ChainAll* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
-           Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias, bool begin, bool end, Labels y,
-           Values sample_weight, double l2) {
+        [](ChainAll* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
+           Values values, Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias,
+           bool begin, bool end, Labels y, Values sample_weight, double l2) {
             const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
             check_targets(data, labels, y, sample_weight);
-            new (self) ChainAll(data, AllPairs(attributes, labels), shape_of(labels, transitions, bias, begin, end),
-                                data_or_null(y), data_or_null(sample_weight), l2);
+            new (self)
+                ChainAll(data, AllPairs(attributes, labels), shape_of(labels, transitions, bias, begin, end),
+                         data_or_null(y), data_or_null(sample_weight), l2);
         },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
-        "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a,
-        "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a, nb::keep_alive<1, 2>(),
-        nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(),
-        nb::keep_alive<1, 13>());
+        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(),
+        "values"_a.noconvert().none(), "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a,
+        "begin"_a, "end"_a, "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a,
+        nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
+        nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>());
     bind_chain(chain_all);
 
-    nb::class_<ChainObserved> chain_observed(m, "ChainObserved", "A chain with weights for observed pairs only.");
+    nb::class_<ChainObserved> chain_observed(m, "ChainObserved",
+                                             "A chain with weights for observed pairs only.");
     chain_observed.def(
         "__init__",
         [](ChainObserved* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
-           Values values, Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias, bool begin,
-           bool end, Labels y, Values sample_weight, double l2, Vector<Index> row_starts,
+           Values values, Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias,
+           bool begin, bool end, Labels y, Values sample_weight, double l2, Vector<Index> row_starts,
            Vector<std::int32_t> row_labels) {
             const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
             check_targets(data, labels, y, sample_weight);
@@ -219,39 +228,42 @@ void bind_fields(nb::module_& m) {
             require(row_starts.data()[attributes] == static_cast<Index>(row_labels.shape(0)),
                     "row_labels must have row_starts[-1] entries");
             for (std::size_t s = 0; s < row_labels.shape(0); ++s)
-                require(row_labels.data()[s] >= 0 && row_labels.data()[s] < labels, "a row label is out of range");
+                require(row_labels.data()[s] >= 0 && row_labels.data()[s] < labels,
+                        "a row label is out of range");
             new (self) ChainObserved(data, ObservedPairs(attributes, row_starts.data(), row_labels.data()),
                                      shape_of(labels, transitions, bias, begin, end), data_or_null(y),
                                      data_or_null(sample_weight), l2);
         },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
-        "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a,
-        "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a, "row_starts"_a.noconvert(),
-        "row_labels"_a.noconvert(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
-        nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>(),
-        nb::keep_alive<1, 16>());
+        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(),
+        "values"_a.noconvert().none(), "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a,
+        "begin"_a, "end"_a, "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a,
+        "row_starts"_a.noconvert(), "row_labels"_a.noconvert(), nb::keep_alive<1, 2>(),
+        nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(),
+        nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>(), nb::keep_alive<1, 16>());
     bind_chain(chain_observed);
 
-    nb::class_<Multiclass> multiclass(m, "Multiclass", "Multinomial logistic regression, the one-node field.");
+    nb::class_<Multiclass> multiclass(m, "Multiclass",
+                                      "Multinomial logistic regression, the one-node field.");
     multiclass.def(
         "__init__",
-        [](Multiclass* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
-           Index attributes, Index labels, bool bias, Labels y, Values sample_weight, double l2) {
+        [](Multiclass* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
+           Values values, Index attributes, Index labels, bool bias, Labels y, Values sample_weight,
+           double l2) {
             const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
             require(data.positions() == data.blocks, "a multiclass block has exactly one position");
             check_targets(data, labels, y, sample_weight);
             new (self) Multiclass(data, labels, bias, data_or_null(y), data_or_null(sample_weight), l2);
         },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
-        "attributes"_a, "labels"_a, "bias"_a, "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a,
-        nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
-        nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>());
+        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(),
+        "values"_a.noconvert().none(), "attributes"_a, "labels"_a, "bias"_a, "y"_a.noconvert().none(),
+        "sample_weight"_a.noconvert().none(), "l2"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+        nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>());
     bind_common(multiclass);
 
     m.def(
         "observed_pairs",
-        [](Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Index attributes, Index labels,
-           Vector<std::int32_t> y) {
+        [](Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Index attributes,
+           Index labels, Vector<std::int32_t> y) {
             const Attributes data = attributes_of(offsets, indptr, indices, std::nullopt, attributes);
             check_targets(data, labels, y, std::nullopt);
             std::vector<Index> starts;

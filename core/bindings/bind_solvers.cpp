@@ -1,4 +1,5 @@
-// Solvers on fields. A solver object is the state of a run: Python decides how long it runs and when it stops.
+// Solvers on fields. A solver object is the state of a run: Python decides how long it runs and when it
+// stops.
 #include "bindings/arrays.hpp"
 #include "bindings/bound_fields.hpp"
 #include "solvers/lbfgs.hpp"
@@ -16,7 +17,8 @@ nb::dict save_sdca(SDCA<F>& solver) {
     auto tables = new_array<double, 1>({static_cast<std::size_t>(solver.tables_size())});
     std::copy(solver.tables(), solver.tables() + solver.tables_size(), tables.data());
     std::vector<double> recorded(solver.entropies().size());
-    for (std::size_t i = 0; i < recorded.size(); ++i) recorded[i] = solver.sampler().recorded(static_cast<Index>(i));
+    for (std::size_t i = 0; i < recorded.size(); ++i)
+        recorded[i] = solver.sampler().recorded(static_cast<Index>(i));
     const auto& words = solver.random().state();
     state["tables"] = tables;
     state["entropies"] = to_array(solver.entropies());
@@ -24,8 +26,8 @@ nb::dict save_sdca(SDCA<F>& solver) {
     state["weights"] = to_array(solver.weights());
     state["order"] = to_array(solver.sampler().order());
     state["random"] = to_array(std::vector<std::uint64_t>(words.begin(), words.end()));
-    state["counters"] = to_array(
-        std::vector<Index>{solver.sampler().draws(), solver.updates(), solver.oracle_calls(), solver.evaluations()});
+    state["counters"] = to_array(std::vector<Index>{solver.sampler().draws(), solver.updates(),
+                                                    solver.oracle_calls(), solver.evaluations()});
     state["numbers"] = to_array(std::vector<double>{solver.step_total(), solver.dual(), solver.epsilon()});
     return state;
 }
@@ -49,7 +51,8 @@ void restore_sdca(SDCA<F>& solver, const nb::dict& state) {
     const auto words = entry<std::uint64_t>(state, "random", 4);
     const auto counters = entry<Index>(state, "counters", 4);
     const auto numbers = entry<double>(state, "numbers", 3);
-    std::vector<Index> old_order(solver.sampler().order()), new_order(order.data(), order.data() + order.shape(0));
+    std::vector<Index> old_order(solver.sampler().order()),
+        new_order(order.data(), order.data() + order.shape(0));
     std::vector<Index> sorted_old(old_order), sorted_new(new_order);
     std::sort(sorted_old.begin(), sorted_old.end());
     std::sort(sorted_new.begin(), sorted_new.end());
@@ -57,7 +60,8 @@ void restore_sdca(SDCA<F>& solver, const nb::dict& state) {
     std::copy(tables.data(), tables.data() + tables.shape(0), solver.tables());
     std::copy(entropies.data(), entropies.data() + blocks, solver.entropies().begin());
     std::copy(weights.data(), weights.data() + weights.shape(0), solver.mutable_weights().begin());
-    for (std::size_t i = 0; i < blocks; ++i) solver.sampler().record(static_cast<Index>(i), recorded.data()[i]);
+    for (std::size_t i = 0; i < blocks; ++i)
+        solver.sampler().record(static_cast<Index>(i), recorded.data()[i]);
     solver.sampler().restore(counters.data()[0], std::move(new_order));
     solver.random().set_state({words.data()[0], words.data()[1], words.data()[2], words.data()[3]});
     solver.restore_counters(counters.data()[1], counters.data()[2], counters.data()[3], numbers.data()[0],
@@ -71,8 +75,8 @@ void bind_sdca(nb::module_& m, const char* name) {
     nb::class_<Solver>(m, name)
         .def(
             "__init__",
-            [](Solver* self, const F& field, double non_uniformity, Index permutation_every, double subprecision,
-               double epsilon, std::uint64_t seed) {
+            [](Solver* self, const F& field, double non_uniformity, Index permutation_every,
+               double subprecision, double epsilon, std::uint64_t seed) {
                 Index i = 0;
                 while (i < field.blocks() && !(field.sample_weight(i) > 0.0)) ++i;
                 require(i < field.blocks(), "no block has a positive sample weight");
@@ -108,7 +112,8 @@ void bind_lbfgs(nb::module_& m, const char* name) {
         .def(
             "start",
             [](Solver& solver, Vector<double> weights) {
-                require(weights.shape(0) == solver.weights().size(), "the number of weights does not fit the field");
+                require(weights.shape(0) == solver.weights().size(),
+                        "the number of weights does not fit the field");
                 solver.start(weights.data());
             },
             "weights"_a.noconvert())

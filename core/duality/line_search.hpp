@@ -2,8 +2,8 @@
 //     f(gamma) = H(mu + gamma delta) + gamma * residual - gamma^2 / 2 * quadratic.
 // Its derivative
 //     phi(gamma) = residual - sum count <delta, log(mu + gamma delta)> - gamma * quadratic
-// decreases, so the step is its root. For SDCA, delta = nu - mu and residual = <theta, delta>, where theta are the
-// potentials of nu: then phi(0) = KL(mu||nu) + KL(nu||mu) >= 0 and phi(1) = -quadratic <= 0.
+// decreases, so the step is its root. For SDCA, delta = nu - mu and residual = <theta, delta>, where theta
+// are the potentials of nu: then phi(0) = KL(mu||nu) + KL(nu||mu) >= 0 and phi(1) = -quadratic <= 0.
 #pragma once
 
 #include "duality/entropy.hpp"
@@ -18,7 +18,8 @@ struct Segmentwise {
 
 // All that Newton's method needs at gamma, and the entropy there, in one pass over the table.
 template <class SegmentRange>
-Segmentwise evaluate_segments(const SegmentRange& segments, const double* mu, const double* delta, double gamma) {
+Segmentwise evaluate_segments(const SegmentRange& segments, const double* mu, const double* delta,
+                              double gamma) {
     Segmentwise total;
     for (const Segment& s : segments) {
         const double* m = mu + s.offset;
@@ -47,15 +48,16 @@ struct LineSearchResult {
     int evaluations;  // passes over the table
 };
 
-// Newton's method on phi, kept inside a shrinking bracket. It stops at an evaluated point, so the entropy there is
-// known, once the next step would be shorter than `subprecision` * gamma; a point where f has not risen is never
-// returned (f(gamma) - f(0) is at hand), only 0.
+// Newton's method on phi, kept inside a shrinking bracket. It stops at an evaluated point, so the entropy
+// there is known, once the next step would be shorter than `subprecision` * gamma; a point where f has not
+// risen is never returned (f(gamma) - f(0) is at hand), only 0.
 //
 // `gap` = KL(mu||nu) gives the start. Near the optimum phi is linear with phi(0) = 2 gap, so its root is
 // 2 gap / (2 gap + quadratic); far from it this is still inside the bracket.
 template <class SegmentRange>
-LineSearchResult newton_line_search(const SegmentRange& segments, const double* mu, const double* delta, double gap,
-                                    double residual, double quadratic, double entropy_at_mu, double subprecision) {
+LineSearchResult newton_line_search(const SegmentRange& segments, const double* mu, const double* delta,
+                                    double gap, double residual, double quadratic, double entropy_at_mu,
+                                    double subprecision) {
     constexpr int kMaxEvaluations = 40;
     constexpr double kRounding = 1e-13;
     LineSearchResult best{0.0, entropy_at_mu, 0.0, 0};

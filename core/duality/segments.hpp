@@ -1,7 +1,7 @@
 // How a table of clique marginals is laid out, as far as entropies are concerned.
 //
-// On a junction tree H(mu) = sum over cliques H(mu_C) - sum over separators H(mu_S). A table holds both kinds in
-// contiguous runs; a segment names one run and its counting number, +1 for cliques and -1 for separators.
+// On a junction tree H(mu) = sum over cliques H(mu_C) - sum over separators H(mu_S). A table holds both kinds
+// in contiguous runs; a segment names one run and its counting number, +1 for cliques and -1 for separators.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Attributes of all positions of a data set, as a view of compressed sparse rows.
 //
-// Position p carries attributes indices[indptr[p] .. indptr[p+1]) with the given values (all one where `values` is
-// null). Block i covers positions offsets[i] .. offsets[i+1).
+// Position p carries attributes indices[indptr[p] .. indptr[p+1]) with the given values (all one where
+// `values` is null). Block i covers positions offsets[i] .. offsets[i+1).
 #pragma once
 
 #include <vector>
@@ -23,8 +23,8 @@ struct Attributes {
     double value(Index entry) const { return values ? values[entry] : 1.0; }
 };
 
-// For each block its distinct attributes, and for each entry which of them it is. A direction is then built in a
-// small dense buffer, and its norm is exact where an attribute occurs at several positions.
+// For each block its distinct attributes, and for each entry which of them it is. A direction is then built
+// in a small dense buffer, and its norm is exact where an attribute occurs at several positions.
 class DistinctAttributes {
    public:
     explicit DistinctAttributes(const Attributes& data) {

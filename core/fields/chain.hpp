@@ -1,12 +1,13 @@
 // The linear-chain field.
 //
-// Block i is a sequence of T positions with K labels. Its score sums, over positions, the weights of the (attribute,
-// label) pairs and the label's bias; over neighbours, the weight of the (label, label) transition; and the weights
-// of the first label (begin) and of the last (end).
+// Block i is a sequence of T positions with K labels. Its score sums, over positions, the weights of the
+// (attribute, label) pairs and the label's bias; over neighbours, the weight of the (label, label)
+// transition; and the weights of the first label (begin) and of the last (end).
 //
 // Weights:  [ attribute x label | transition | bias | begin | end ], each part optional but the first.
 // Compact:  [ T x K nodes | K x K sum over edges ].
-// Table:    [ (T-1) x K x K edges | T x K nodes ]; edges count +1, interior nodes -1; a single node counts +1.
+// Table:    [ (T-1) x K x K edges | T x K nodes ]; edges count +1, interior nodes -1; a single node counts
+// +1.
 #pragma once
 
 #include <vector>
@@ -20,7 +21,8 @@ namespace dualfield {
 
 struct ChainShape {
     Index labels;
-    std::vector<std::int32_t> transitions;  // flat indices from * K + to of the transitions that have a weight
+    std::vector<std::int32_t>
+        transitions;  // flat indices from * K + to of the transitions that have a weight
     bool bias, begin, end;
 };
 
@@ -37,8 +39,8 @@ class Chain {
     };
 
     // `labels` and `sample_weight` may be null: without labels the field can score and infer, not train.
-    Chain(Attributes data, Rows rows, ChainShape shape, const std::int32_t* labels, const double* sample_weight,
-          double l2)
+    Chain(Attributes data, Rows rows, ChainShape shape, const std::int32_t* labels,
+          const double* sample_weight, double l2)
         : data_(data),
           rows_(rows),
           shape_(std::move(shape)),
@@ -89,7 +91,8 @@ class Chain {
         double* edge = theta + T * K;
         std::fill(edge, edge + K * K, 0.0);
         const double* transition = w + transition_start_;
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[shape_.transitions[s]] = transition[s];
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
+            edge[shape_.transitions[s]] = transition[s];
     }
 
     double log_partition(Index i, const double* theta, Workspace& oracle) const {
@@ -151,7 +154,8 @@ class Chain {
         direction.dense.resize(dimension_ - transition_start_);
         double* dense = direction.dense.data();
         const double* edge_sum = m + T * K;
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) *dense++ = edge_sum[shape_.transitions[s]];
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
+            *dense++ = edge_sum[shape_.transitions[s]];
         if (shape_.bias) {
             std::fill(dense, dense + K, 0.0);
             for (Index t = 0; t < T; ++t) axpy(K, 1.0, m + t * K, dense);
@@ -169,8 +173,8 @@ class Chain {
         constexpr Index kAhead = 6;
         for (Index u = 0; u < distinct; ++u) {
             if (u + kAhead < distinct) rows_.prefetch(w, attributes[u + kAhead]);
-            axpy(direction.starts[u + 1] - direction.starts[u], a, direction.rows.data() + direction.starts[u],
-                 w + rows_.start(attributes[u]));
+            axpy(direction.starts[u + 1] - direction.starts[u], a,
+                 direction.rows.data() + direction.starts[u], w + rows_.start(attributes[u]));
         }
         axpy(static_cast<Index>(direction.dense.size()), a, direction.dense.data(), w + transition_start_);
     }
@@ -196,7 +200,8 @@ class Chain {
         const Index K = labels(), T = length(i);
         const double node = mixture_entropy(K, epsilon);
         if (T == 1) return node;
-        return static_cast<double>(T - 1) * mixture_entropy(K * K, epsilon) - static_cast<double>(T - 2) * node;
+        return static_cast<double>(T - 1) * mixture_entropy(K * K, epsilon) -
+               static_cast<double>(T - 2) * node;
     }
 
    private:

@@ -1,8 +1,8 @@
 // The one-node field: multinomial logistic regression.
 //
-// Block i is one point with attributes x and one of K labels. Weights: [ attribute x label | bias ]. The compact
-// vector and the table are both the K marginals, and the feature counts of a vector m are the outer product of x
-// and m, so its squared norm is |x|^2 |m|^2 and no buffer is needed.
+// Block i is one point with attributes x and one of K labels. Weights: [ attribute x label | bias ]. The
+// compact vector and the table are both the K marginals, and the feature counts of a vector m are the outer
+// product of x and m, so its squared norm is |x|^2 |m|^2 and no buffer is needed.
 #pragma once
 
 #include "duality/entropy.hpp"
@@ -21,8 +21,15 @@ class Multiclass {
     };
 
     // One position a block, no attribute twice in it. `labels` and `sample_weight` may be null.
-    Multiclass(Attributes data, Index labels, bool bias, const std::int32_t* y, const double* sample_weight, double l2)
-        : data_(data), rows_(data.count, labels), labels_(labels), bias_(bias), y_(y), sample_weight_(sample_weight), l2_(l2) {}
+    Multiclass(Attributes data, Index labels, bool bias, const std::int32_t* y, const double* sample_weight,
+               double l2)
+        : data_(data),
+          rows_(data.count, labels),
+          labels_(labels),
+          bias_(bias),
+          y_(y),
+          sample_weight_(sample_weight),
+          l2_(l2) {}
 
     Index blocks() const { return data_.blocks; }
     Index labels() const { return labels_; }

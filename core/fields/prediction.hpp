@@ -28,7 +28,8 @@ void decode_blocks(const Chain<Rows>& field, const double* w, Index first, Index
     });
 }
 
-inline void decode_blocks(const Multiclass& field, const double* w, Index first, Index last, std::int32_t* path) {
+inline void decode_blocks(const Multiclass& field, const double* w, Index first, Index last,
+                          std::int32_t* path) {
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
         path[i - first] = static_cast<std::int32_t>(argmax(field.labels(), theta));
     });
@@ -39,12 +40,14 @@ template <class Rows>
 void infer_blocks(const Chain<Rows>& field, const double* w, Index first, Index last, double* marginals) {
     ForwardBackward oracle;
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
-        oracle.marginals(field.potentials(i, theta), marginals + (field.offset(i) - field.offset(first)) * field.labels(),
-                         nullptr, nullptr);
+        oracle.marginals(field.potentials(i, theta),
+                         marginals + (field.offset(i) - field.offset(first)) * field.labels(), nullptr,
+                         nullptr);
     });
 }
 
-inline void infer_blocks(const Multiclass& field, const double* w, Index first, Index last, double* marginals) {
+inline void infer_blocks(const Multiclass& field, const double* w, Index first, Index last,
+                         double* marginals) {
     Multiclass::Workspace workspace;
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
         field.infer(i, theta, marginals + (i - first) * field.labels(), workspace);
@@ -53,7 +56,8 @@ inline void infer_blocks(const Multiclass& field, const double* w, Index first, 
 
 // The k best labellings of block i with the logarithms of their probabilities; returns how many there are.
 template <class Rows>
-Index kbest_of_block(const Chain<Rows>& field, const double* w, Index i, Index k, std::int32_t* paths, double* log_p) {
+Index kbest_of_block(const Chain<Rows>& field, const double* w, Index i, Index k, std::int32_t* paths,
+                     double* log_p) {
     std::vector<double> theta(field.compact_size(i));
     field.score(i, w, theta.data());
     const ChainPotentials chain = field.potentials(i, theta.data());
@@ -67,7 +71,8 @@ Index kbest_of_block(const Chain<Rows>& field, const double* w, Index i, Index k
 
 // `count` exact samples of the labels of block i, count x T.
 template <class Rows>
-void sample_block(const Chain<Rows>& field, const double* w, Index i, Index count, Random& random, std::int32_t* samples) {
+void sample_block(const Chain<Rows>& field, const double* w, Index i, Index count, Random& random,
+                  std::int32_t* samples) {
     std::vector<double> theta(field.compact_size(i));
     field.score(i, w, theta.data());
     ForwardBackward oracle;

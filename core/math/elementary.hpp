@@ -1,8 +1,8 @@
 // Elementary functions as branch-free scalar code that compilers vectorise.
 //
-// libm's exp and log are calls, and a call in a loop stops vectorisation. Written as plain arithmetic on the bits,
-// the same functions run eight lanes at a time. Both are accurate to about one unit in the last place over the
-// range that probabilities need; the tests compare them with libm.
+// libm's exp and log are calls, and a call in a loop stops vectorisation. Written as plain arithmetic on the
+// bits, the same functions run eight lanes at a time. Both are accurate to about one unit in the last place
+// over the range that probabilities need; the tests compare them with libm.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,14 @@ inline double double_of(std::uint64_t bits) {
     return x;
 }
 
-// exp(x) for x <= 709; 0 below -708. With x = k log 2 + r and |r| <= log(2) / 2, exp(x) = 2^k exp(r), and exp(r) is
-// its Taylor polynomial of degree 13, whose remainder is under 1e-17.
+// exp(x) for x <= 709; 0 below -708. With x = k log 2 + r and |r| <= log(2) / 2, exp(x) = 2^k exp(r), and
+// exp(r) is its Taylor polynomial of degree 13, whose remainder is under 1e-17.
 [[gnu::always_inline]] inline double fast_exp(double x) {
     constexpr double kLog2High = 6.93147180369123816490e-01;
     constexpr double kLog2Low = 1.90821492927058770002e-10;
     constexpr double kInverseLog2 = 1.44269504088896338700;
-    constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
+    constexpr double kRound =
+        6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
     const double clamped = x < -708.0 ? -708.0 : x;
     const double shifted = clamped * kInverseLog2 + kRound;
     const std::uint64_t exponent = bits_of(shifted) - bits_of(kRound);
@@ -58,8 +59,8 @@ inline double double_of(std::uint64_t bits) {
     return x < -708.0 ? 0.0 : result;
 }
 
-// log(x) for finite normal x > 0. With x = 2^k m and m in [sqrt(1/2), sqrt(2)), log(x) = k log 2 + 2 artanh(s),
-// s = (m - 1) / (m + 1), and the artanh series in s^2 <= 0.0295 is cut after the term s^21.
+// log(x) for finite normal x > 0. With x = 2^k m and m in [sqrt(1/2), sqrt(2)), log(x) = k log 2 + 2
+// artanh(s), s = (m - 1) / (m + 1), and the artanh series in s^2 <= 0.0295 is cut after the term s^21.
 [[gnu::always_inline]] inline double fast_log(double x) {
     constexpr double kLog2High = 6.93147180369123816490e-01;
     constexpr double kLog2Low = 1.90821492927058770002e-10;
@@ -67,8 +68,8 @@ inline double double_of(std::uint64_t bits) {
     const std::uint64_t bits = bits_of(x);
     const std::uint64_t exponent_bits = (bits - kSqrtHalf) & 0xfff0000000000000ULL;
     const double m = double_of(bits - exponent_bits);
-    // The exponent as a double without an integer conversion (which x86-64-v3 lacks for 64 bits): place it in the
-    // low mantissa bits of 1.5 * 2^52 and subtract.
+    // The exponent as a double without an integer conversion (which x86-64-v3 lacks for 64 bits): place it in
+    // the low mantissa bits of 1.5 * 2^52 and subtract.
     constexpr double kRound = 6755399441055744.0;
     const std::uint64_t biased = (exponent_bits + 0x7ff0000000000000ULL) >> 52;
     const double k = double_of(biased + bits_of(kRound)) - (kRound + 2047.0);

@@ -1,11 +1,12 @@
 // Forward-backward on a chain: log-partition, node and edge marginals.
 //
-// Two paths give the same numbers. The fast one works with probabilities: potentials are shifted by their maxima,
-// exponentiated once, and each forward message is scaled to sum to one, so that
-//     alpha_t[j] = exp(node_t[j]) sum_i alpha_{t-1}[i] exp(edge[i][j]) / c_t,      log Z = sum_t log c_t + shifts.
-// A message entry is never smaller than exp(-(range of an edge + range of a node)) times the largest, so nothing
-// that matters underflows while those ranges add up to less than kProbabilityRange; beyond, the same recursion
-// runs on logarithms.
+// Two paths give the same numbers. The fast one works with probabilities: potentials are shifted by their
+// maxima, exponentiated once, and each forward message is scaled to sum to one, so that
+//     alpha_t[j] = exp(node_t[j]) sum_i alpha_{t-1}[i] exp(edge[i][j]) / c_t,      log Z = sum_t log c_t +
+//     shifts.
+// A message entry is never smaller than exp(-(range of an edge + range of a node)) times the largest, so
+// nothing that matters underflows while those ranges add up to less than kProbabilityRange; beyond, the same
+// recursion runs on logarithms.
 #pragma once
 
 #include "oracles/chain_potentials.hpp"
@@ -22,7 +23,8 @@ class ForwardBackward {
         return forward(chain);
     }
 
-    // Fills, where not null: `nodes` T x K; `edges` (T-1) x K x K; `edge_sum` K x K, the sum of the edge marginals.
+    // Fills, where not null: `nodes` T x K; `edges` (T-1) x K x K; `edge_sum` K x K, the sum of the edge
+    // marginals.
     double marginals(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {
         if (!prepare(chain)) return log_space_marginals(chain, nodes, edges, edge_sum);
         const double log_z = forward(chain);
@@ -39,7 +41,8 @@ class ForwardBackward {
         for (Index k = 0; k < chain.length * K; ++k) log_nodes[k] = log_alpha_[k] + log_beta_[k] - log_z;
         for (Index t = 0; t < chain.edges(); ++t)
             for (Index i = 0; i < K; ++i)
-                for (Index j = 0; j < K; ++j) log_edges[(t * K + i) * K + j] = log_edge(chain, t, i, j) - log_z;
+                for (Index j = 0; j < K; ++j)
+                    log_edges[(t * K + i) * K + j] = log_edge(chain, t, i, j) - log_z;
         return log_z;
     }
 
@@ -173,7 +176,8 @@ class ForwardBackward {
         if (edge_sum) {
             for (Index i = 0; i < K; ++i)
                 for (Index j = 0; j < K; ++j)
-                    edge_sum[i * K + j] = outer_[i * P + j] * (chain.tied() && T > 1 ? exp_edge(chain, 0)[i * P + j] : 1.0);
+                    edge_sum[i * K + j] =
+                        outer_[i * P + j] * (chain.tied() && T > 1 ? exp_edge(chain, 0)[i * P + j] : 1.0);
         }
     }
 
@@ -211,7 +215,8 @@ class ForwardBackward {
     // log(edge marginal) + log Z of the edge from (t, i) to (t + 1, j).
     double log_edge(const ChainPotentials& chain, Index t, Index i, Index j) const {
         const Index K = chain.labels;
-        return log_alpha_[t * K + i] + chain.edge_row(t, i)[j] + chain.node_row(t + 1)[j] + log_beta_[(t + 1) * K + j];
+        return log_alpha_[t * K + i] + chain.edge_row(t, i)[j] + chain.node_row(t + 1)[j] +
+               log_beta_[(t + 1) * K + j];
     }
 
     double log_space_marginals(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {
@@ -220,7 +225,8 @@ class ForwardBackward {
         log_backward(chain);
         const double log_z = log_sum_exp(K, &log_alpha_[(chain.length - 1) * K]);
         if (nodes)
-            for (Index k = 0; k < chain.length * K; ++k) nodes[k] = fast_exp(log_alpha_[k] + log_beta_[k] - log_z);
+            for (Index k = 0; k < chain.length * K; ++k)
+                nodes[k] = fast_exp(log_alpha_[k] + log_beta_[k] - log_z);
         if (edge_sum) std::fill(edge_sum, edge_sum + K * K, 0.0);
         for (Index t = 0; t < chain.edges(); ++t)
             for (Index i = 0; i < K; ++i)

@@ -1,7 +1,7 @@
 // The k most probable labellings of a chain, in order (list Viterbi).
 //
-// For each position and label keep the k best prefixes that end there. A prefix is its score and which entry of
-// the previous position it extends, so the paths are read backwards from the k best at the end.
+// For each position and label keep the k best prefixes that end there. A prefix is its score and which entry
+// of the previous position it extends, so the paths are read backwards from the k best at the end.
 #pragma once
 
 #include <numeric>
@@ -32,7 +32,8 @@ class KBest {
         candidates_.clear();
         for (Index j = 0; j < K; ++j) {
             const auto& last = prefixes_[(T - 1) * K + j];
-            for (Index r = 0; r < static_cast<Index>(last.size()); ++r) candidates_.push_back({last[r].score, j, r});
+            for (Index r = 0; r < static_cast<Index>(last.size()); ++r)
+                candidates_.push_back({last[r].score, j, r});
         }
         keep_best(k);
         for (Index p = 0; p < static_cast<Index>(candidates_.size()); ++p) {

@@ -1,7 +1,8 @@
 // Which block to update next.
 //
-// Updates come in passes of n. The first pass, and then every `permutation_every`-th, visits each block once in a
-// random order, so that every recorded gap is fresh. In the other passes a block is drawn with probability
+// Updates come in passes of n. The first pass, and then every `permutation_every`-th, visits each block once
+// in a random order, so that every recorded gap is fresh. In the other passes a block is drawn with
+// probability
 //     (1 - non_uniformity) / n + non_uniformity * recorded_i / sum recorded,
 // and with non_uniformity = 0 uniformly. Blocks of sample weight zero are never drawn.
 #pragma once

@@ -1,4 +1,5 @@
-// Sampling proportional to weights that change: a complete binary tree of partial sums, O(log n) to set and to draw.
+// Sampling proportional to weights that change: a complete binary tree of partial sums, O(log n) to set and
+// to draw.
 #pragma once
 
 #include <vector>
@@ -25,7 +26,8 @@ class WeightedTree {
         for (node /= 2; node >= 1; node /= 2) sums_[node] = sums_[2 * node] + sums_[2 * node + 1];
     }
 
-    // The leaf in which u * total falls, for u in [0, 1). Never a leaf of weight zero while the total is positive.
+    // The leaf in which u * total falls, for u in [0, 1). Never a leaf of weight zero while the total is
+    // positive.
     Index find(double u) const {
         double rest = u * total();
         Index node = 1;

@@ -30,8 +30,10 @@ struct Certificate {
     double gap = std::numeric_limits<double>::quiet_NaN();  // primal - dual plus the allowance for rounding
 };
 
-// A term computed from numbers of this total magnitude can be wrong by a few units in its last place; the reported
-// gap is enlarged by that much, so that it stays a bound.
-inline double rounding_allowance(double magnitude) { return 16.0 * std::numeric_limits<double>::epsilon() * magnitude; }
+// A term computed from numbers of this total magnitude can be wrong by a few units in its last place; the
+// reported gap is enlarged by that much, so that it stays a bound.
+inline double rounding_allowance(double magnitude) {
+    return 16.0 * std::numeric_limits<double>::epsilon() * magnitude;
+}
 
 }  // namespace dualfield

@@ -1,4 +1,5 @@
-// Work in slices: solvers run for a given time and return, so that the caller can report, stop or be interrupted.
+// Work in slices: solvers run for a given time and return, so that the caller can report, stop or be
+// interrupted.
 #pragma once
 
 #include <chrono>
@@ -9,7 +10,8 @@ class Deadline {
    public:
     explicit Deadline(double seconds)
         : end_(std::chrono::steady_clock::now() +
-               std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds))) {}
+               std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                   std::chrono::duration<double>(seconds))) {}
     bool passed() const { return std::chrono::steady_clock::now() >= end_; }
 
    private:

@@ -1,8 +1,9 @@
 // L-BFGS: the two-loop recursion (Nocedal 1980) with a strong Wolfe search, on the primal in sum units,
-//     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>),    gradient = l2 w + sum_i c_i (E_w F - F_i).
+//     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>),    gradient = l2 w + sum_i c_i (E_w F
+//     - F_i).
 //
-// Each evaluation also bounds the optimum from below: with mu = p(w), the dual value is P(w) - |gradient|^2 / (2 l2).
-// The best such value seen makes the certificate.
+// Each evaluation also bounds the optimum from below: with mu = p(w), the dual value is P(w) - |gradient|^2 /
+// (2 l2). The best such value seen makes the certificate.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +37,8 @@ class LBFGS {
         best_dual_ = -std::numeric_limits<double>::infinity();
     }
 
-    // Evaluates until there were `max_evaluations` full gradients, the time is over or no step helps; returns how
-    // many gradients were completed. A gradient cut short by the clock goes on with the next call.
+    // Evaluates until there were `max_evaluations` full gradients, the time is over or no step helps; returns
+    // how many gradients were completed. A gradient cut short by the clock goes on with the next call.
     Index run(Index max_evaluations, double seconds) {
         const Deadline deadline(seconds);
         Index done = 0;
@@ -184,7 +185,8 @@ class LBFGS {
     }
 
     void propose() {
-        for (Index k = 0; k < field_.dimension(); ++k) trial_[k] = weights_[k] + search_.step() * step_direction_[k];
+        for (Index k = 0; k < field_.dimension(); ++k)
+            trial_[k] = weights_[k] + search_.step() * step_direction_[k];
     }
 
     const F& field_;

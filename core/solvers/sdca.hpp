@@ -3,10 +3,10 @@
 //
 // The state is one table of clique marginals mu_i per block, and w = w(mu) always. One update of block i:
 //     nu    = marginals of block i under w                     (one call of the oracle)
-//     g_i   = log Z - <theta, mu_i> - H(mu_i) = KL(mu_i || nu) (the block's duality gap; no logarithms needed)
-//     delta = nu - mu_i,   v = -(c_i / l2) E_delta F           (ascent direction and its image in the weights)
-//     gamma = argmax of the dual along (delta, v)              (line_search.hpp)
-//     mu_i += gamma delta,   w += gamma v
+//     g_i   = log Z - <theta, mu_i> - H(mu_i) = KL(mu_i || nu) (the block's duality gap; no logarithms
+//     needed) delta = nu - mu_i,   v = -(c_i / l2) E_delta F           (ascent direction and its image in the
+//     weights) gamma = argmax of the dual along (delta, v)              (line_search.hpp) mu_i += gamma
+//     delta,   w += gamma v
 #pragma once
 
 #include <memory>
@@ -46,8 +46,8 @@ class SDCA {
         tables_ = std::make_unique_for_overwrite<double[]>(offsets_.back());
     }
 
-    // mu = epsilon * uniform + (1 - epsilon) * truth. Along this segment w is linear in epsilon and the entropies
-    // have a closed form, so the best epsilon is a one-dimensional concave maximisation.
+    // mu = epsilon * uniform + (1 - epsilon) * truth. Along this segment w is linear in epsilon and the
+    // entropies have a closed form, so the best epsilon is a one-dimensional concave maximisation.
     void start() {
         for (Index i : sampler_.order()) {
             double* m = room(marginals_, field_.compact_size(i));
@@ -83,8 +83,9 @@ class SDCA {
         return done;
     }
 
-    // The full pass behind a certificate: w is computed afresh from the stored marginals, and so are the entropies
-    // and the gaps. It changes nothing in the run itself. Works in slices like run(); true when it is complete.
+    // The full pass behind a certificate: w is computed afresh from the stored marginals, and so are the
+    // entropies and the gaps. It changes nothing in the run itself. Works in slices like run(); true when it
+    // is complete.
     bool confirm(double seconds) {
         const Deadline deadline(seconds);
         const Index active = sampler_.draws_per_pass();
@@ -133,8 +134,8 @@ class SDCA {
     std::vector<double>& mutable_weights() { return weights_; }
     Random& random() { return random_; }
     BlockSampler& sampler() { return sampler_; }
-    void restore_counters(Index updates, Index oracle_calls, Index evaluations, double step_total, double dual,
-                          double epsilon) {
+    void restore_counters(Index updates, Index oracle_calls, Index evaluations, double step_total,
+                          double dual, double epsilon) {
         updates_ = updates;
         oracle_calls_ = oracle_calls;
         evaluations_ = evaluations;
@@ -162,8 +163,8 @@ class SDCA {
         const double gap = std::max(0.0, entropy_of_nu + residual - entropy_[i]);
 
         const double quadratic = c / field_.l2() * field_.pull(i, m, direction_);
-        const LineSearchResult found = newton_line_search(field_.segments(i), mu, delta, gap, residual, quadratic,
-                                                          entropy_[i], options_.subprecision);
+        const LineSearchResult found = newton_line_search(field_.segments(i), mu, delta, gap, residual,
+                                                          quadratic, entropy_[i], options_.subprecision);
         axpy(size, found.step, delta, mu);
         field_.apply(weights_.data(), -found.step * c / field_.l2(), direction_);
 
@@ -212,7 +213,8 @@ class SDCA {
 
     void end_certificate() {
         confirm_cursor_ = 0;
-        const double penalty = 0.5 * field_.l2() * squared_norm(field_.dimension(), confirmed_.weights.data());
+        const double penalty =
+            0.5 * field_.l2() * squared_norm(field_.dimension(), confirmed_.weights.data());
         certificate_.primal = losses_.value() + penalty;
         certificate_.dual = entropies_.value() - penalty;
         certificate_.gap = std::max(0.0, certificate_.primal - certificate_.dual) +
@@ -226,7 +228,8 @@ class SDCA {
         const auto dual_at = [&](double log_epsilon) {
             const double epsilon = std::exp(log_epsilon);
             double value = -0.5 * field_.l2() * epsilon * epsilon * norm;
-            for (const auto& [weight, block] : kinds) value += weight * field_.initial_entropy(block, epsilon);
+            for (const auto& [weight, block] : kinds)
+                value += weight * field_.initial_entropy(block, epsilon);
             return value;
         };
         const double golden = 0.5 * (std::sqrt(5.0) - 1.0);
@@ -249,7 +252,8 @@ class SDCA {
                   [&](Index a, Index b) { return field_.table_size(a) < field_.table_size(b); });
         std::vector<std::pair<double, Index>> kinds;
         for (Index i : order) {
-            if (kinds.empty() || field_.table_size(kinds.back().second) != field_.table_size(i)) kinds.push_back({0.0, i});
+            if (kinds.empty() || field_.table_size(kinds.back().second) != field_.table_size(i))
+                kinds.push_back({0.0, i});
             kinds.back().first += field_.sample_weight(i);
         }
         return kinds;

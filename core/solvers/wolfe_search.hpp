@@ -1,5 +1,6 @@
-// A line search for the strong Wolfe conditions (Nocedal and Wright, Algorithms 3.5 and 3.6), as a state machine:
-// the caller evaluates f and its slope at step(), reports them to tell(), and asks again until it is done.
+// A line search for the strong Wolfe conditions (Nocedal and Wright, Algorithms 3.5 and 3.6), as a state
+// machine: the caller evaluates f and its slope at step(), reports them to tell(), and asks again until it is
+// done.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,8 @@ class WolfeSearch {
         const Point trial{step_, value, slope};
         if (std::isfinite(value) && std::abs(slope) <= -kCurvature * start_.slope) {
             if (value <= start_.value + kSufficientDecrease * step_ * start_.slope) return Verdict::accepted;
-            // Where f no longer resolves the decrease, its slope still does (Hager and Zhang's approximate condition).
+            // Where f no longer resolves the decrease, its slope still does (Hager and Zhang's approximate
+            // condition).
             if (value <= start_.value + 1e-14 * std::abs(start_.value) &&
                 slope <= (2.0 * kSufficientDecrease - 1.0) * start_.slope)
                 return Verdict::accepted;
@@ -60,7 +62,8 @@ class WolfeSearch {
     // The minimum of the cubic through both ends, kept off them by a tenth of the bracket.
     double interpolate() const {
         const double width = high_.step - low_.step;
-        const double d = low_.slope + high_.slope - 3.0 * (low_.value - high_.value) / (low_.step - high_.step);
+        const double d =
+            low_.slope + high_.slope - 3.0 * (low_.value - high_.value) / (low_.step - high_.step);
         const double discriminant = d * d - low_.slope * high_.slope;
         double at = 0.5;
         if (discriminant >= 0.0 && std::isfinite(discriminant)) {

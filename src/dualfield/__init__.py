@@ -1,10 +1,10 @@
 """Conditional random fields, trained to a certificate.
 
-    from dualfield import ChainCRF
+from dualfield import ChainCRF
 
-    crf = ChainCRF(l2=1.0).fit(X, y)
-    crf.predict(X_new)
-    crf.solution_.message
+crf = ChainCRF(l2=1.0).fit(X, y)
+crf.predict(X_new)
+crf.solution_.message
 """
 
 from dualfield import fields, oracles, solvers

@@ -108,14 +108,18 @@ def _check_arguments(tol: float, max_passes: int) -> None:
         raise ValueError(f"max_passes must be a positive integer; got {max_passes!r}.")
 
 
-def _bind(field: Field, solver: Solver, state: Run | None, random_state: int | np.random.RandomState | None) -> Run:
+def _bind(
+    field: Field, solver: Solver, state: Run | None, random_state: int | np.random.RandomState | None
+) -> Run:
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     if state is None:
         return solver.start(field, seed)
     if state.solver_name != solver.name:
         raise TypeError(f"The state comes from {state.solver_name}; {solver.name} cannot go on from it.")
     if state.field is not field:
-        raise ValueError("The state belongs to another field; give solve() the field object that it was made with.")
+        raise ValueError(
+            "The state belongs to another field; give solve() the field object that it was made with."
+        )
     return state
 
 

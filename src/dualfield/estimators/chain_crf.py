@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,7 @@ class ChainCRF(BaseEstimator):
         self.vocabulary_ = field.encoded.vocabulary
         self.layout_ = field.layout
         self.weights_ = self.solution_.weights
-        self.feature_preset_: str | None = None
+        self.column_features_: dict[str, Any] | None = None  # how a column file becomes X; see dualfield.cli
         return self
 
     def encode(self, X: Any) -> Encoded:
@@ -210,7 +211,8 @@ class ChainCRF(BaseEstimator):
         encoded, core = self._compiled(X)
         seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=len(encoded))
         return [
-            self.classes_[core.sample(self.weights_, i, int(n), int(seed))].tolist() for i, seed in enumerate(seeds)
+            self.classes_[core.sample(self.weights_, i, int(n), int(seed))].tolist()
+            for i, seed in enumerate(seeds)
         ]
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
@@ -283,5 +285,4 @@ def _same_problem(new: Chain, old: Field) -> bool:
 
 def _cut(labels: list[Any], encoded: Encoded) -> list[list[Any]]:
     """A flat list, cut at the ends of the sequences."""
-    bounds = encoded.offsets.tolist()
-    return [labels[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [labels[a:b] for a, b in pairwise(encoded.offsets.tolist())]

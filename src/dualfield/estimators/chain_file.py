@@ -39,7 +39,7 @@ def save(crf: ChainCRF, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> N
         "classes": crf.classes_.tolist(),
         "columns": None if isinstance(vocabulary, Vocabulary) else len(vocabulary),
         "layout": {name: getattr(layout, name) for name in ("bias", "begin", "end")},
-        "feature_preset": crf.feature_preset_,
+        "column_features": crf.column_features_,
         "solution": _plain_solution(crf.solution_),
     }
     write_model(path, arrays, description)
@@ -87,7 +87,7 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
     if not np.isfinite(weights).all():
         raise ValueError("some weights are not finite")
     crf.classes_, crf.vocabulary_, crf.layout_, crf.weights_ = classes, vocabulary, layout, weights
-    crf.feature_preset_ = description["feature_preset"]
+    crf.column_features_ = description["column_features"]
     crf.solution_ = _solution(description["solution"], weights)
     return crf
 
@@ -119,9 +119,7 @@ def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
         plain["solver"] = {"name": solver.name, **dataclasses.asdict(solver)}
     if not isinstance(plain["random_state"], int | np.integer):
         plain["random_state"] = None  # a generator's state is not part of a model
-    return {
-        name: value.item() if isinstance(value, np.generic) else value for name, value in plain.items()
-    }
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in plain.items()}
 
 
 def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
@@ -139,9 +137,11 @@ def _plain_solution(solution: Solution) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(solution) if f.name not in ("weights", "history", "state")]
     plain = {name: getattr(solution, name) for name in names}
     # JSON has no NaN: an unknown value is null.
-    return {name: None if isinstance(value, float) and value != value else value for name, value in plain.items()}
+    return {
+        name: None if isinstance(value, float) and value != value else value for name, value in plain.items()
+    }
 
 
 def _solution(plain: dict[str, Any], weights: npt.NDArray[np.float64]) -> Solution:
-    values = {name: np.nan if value is None else value for name, value in plain.items()}
+    values: dict[str, Any] = {name: np.nan if value is None else value for name, value in plain.items()}
     return Solution(weights=weights, history={}, **values)

@@ -146,12 +146,16 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
 
 def _same_problem(new: Multiclass, old: Field) -> bool:
     """Whether two fields pose the same problem, so that the state of one fits the other."""
-    if not isinstance(old, Multiclass) or (new.l2, new.dimension, new.n_blocks) != (old.l2, old.dimension, old.n_blocks):
+    if not isinstance(old, Multiclass) or (new.l2, new.dimension, new.n_blocks) != (
+        old.l2,
+        old.dimension,
+        old.n_blocks,
+    ):
         return False
+    pairs: list[tuple[Any, Any]] = [(new.codes, old.codes), (new.classes, old.classes)]
+    pairs += [(getattr(new.rows, name), getattr(old.rows, name)) for name in ("indptr", "indices", "data")]
     if (new.sample_weight is None) != (old.sample_weight is None):
         return False
-    pairs = [(new.codes, old.codes), (new.classes, old.classes)]
-    pairs += [(getattr(new.rows, name), getattr(old.rows, name)) for name in ("indptr", "indices", "data")]
     if new.sample_weight is not None:
         pairs.append((new.sample_weight, old.sample_weight))
     return all(np.array_equal(a, b) for a, b in pairs)

@@ -68,8 +68,12 @@ def check_n_jobs(n_jobs: int | None) -> int:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0 or n_jobs < -1:
         raise ValueError(f"n_jobs must be a positive integer, -1 for all cores, or None; got {n_jobs!r}.")
-    return int(n_jobs) if n_jobs > 0 else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (
-        os.cpu_count() or 1
+    return (
+        int(n_jobs)
+        if n_jobs > 0
+        else len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else (os.cpu_count() or 1)
     )
 
 

@@ -86,7 +86,9 @@ class ChainLayout:
     @property
     def dimension(self) -> int:
         """The number of weights."""
-        return self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
+        return (
+            self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
+        )
 
     def compile(
         self,
@@ -111,7 +113,9 @@ class ChainLayout:
             sample_weight,
             l2,
         )
-        return _core.ChainAll(*arguments) if self.rows is None else _core.ChainObserved(*arguments, *self.rows)
+        return (
+            _core.ChainAll(*arguments) if self.rows is None else _core.ChainObserved(*arguments, *self.rows)
+        )
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
         """The parts of a weight vector by name.

@@ -69,7 +69,12 @@ def _scramble(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def _equal_rows(matrix: sparse.csr_matrix, codes: npt.NDArray[np.int32], a: int, b: int) -> bool:
-    start_a, end_a, start_b, end_b = matrix.indptr[a], matrix.indptr[a + 1], matrix.indptr[b], matrix.indptr[b + 1]
+    start_a, end_a, start_b, end_b = (
+        matrix.indptr[a],
+        matrix.indptr[a + 1],
+        matrix.indptr[b],
+        matrix.indptr[b + 1],
+    )
     return bool(
         codes[a] == codes[b]
         and end_a - start_a == end_b - start_b

@@ -62,7 +62,9 @@ class Multiclass(Field):
         matrix = _finite_rows(X)
         labels = np.asarray(y)
         if labels.shape != (matrix.shape[0],):
-            raise ValueError(f"y must have one label per row of X, {matrix.shape[0]}; got shape {labels.shape}.")
+            raise ValueError(
+                f"y must have one label per row of X, {matrix.shape[0]}; got shape {labels.shape}."
+            )
         self.classes, codes = np.unique(labels, return_inverse=True)
         if len(self.classes) < 2:
             raise ValueError(f"Training needs at least two classes; y has only one class, {self.classes[0]}.")

@@ -65,7 +65,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             _check_format(shown, metadata)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError, TypeError, KeyError, MemoryError) as error:
         raise ValueError(f"{shown!r} is not a model file, or it is damaged: {error}.") from error
     try:

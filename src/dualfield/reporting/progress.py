@@ -10,7 +10,8 @@ import math
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress as Display, TextColumn
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Display
 
 from dualfield.driver import Progress
 

@@ -39,7 +39,7 @@ class Run(ABC):
     def confirm(self, seconds: float) -> bool:
         """Work on the confirming pass; True when ``bound`` is confirmed for ``certified_weights``."""
 
-    def adopt(self) -> None:
+    def adopt(self) -> None:  # noqa: B027 - most runs have nothing to adopt
         """Use what the last confirming pass found, where that helps the run."""
 
     @property

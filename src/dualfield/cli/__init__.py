@@ -1,0 +1,5 @@
+"""The command line: ``dualfield train | tag | eval | demo``."""
+
+from dualfield.cli.app import main
+
+__all__ = ["main"]

@@ -8,14 +8,8 @@ one is loaded: the best that was built and that the CPU runs, or the one that th
 import os
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
 
 from dualfield._core._cpu import instruction_set
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
-
 
 _LEVELS = ("v4", "v3", "v2", "generic")  # best first; what a CPU runs, it runs with everything after it
 
@@ -49,3 +43,4 @@ for _name, _value in vars(import_module(f"{__name__}._core_{ISA}")).items():
         if isinstance(_value, type):
             _value.__module__ = __name__  # so that a pickle made on one CPU loads on another
         globals()[_name] = _value
+del _name, _value

@@ -173,8 +173,7 @@ class Chain {
         constexpr Index kAhead = 6;
         for (Index u = 0; u < distinct; ++u) {
             if (u + kAhead < distinct) rows_.prefetch(w, attributes[u + kAhead]);
-            axpy(direction.starts[u + 1] - direction.starts[u], a,
-                 direction.rows.data() + direction.starts[u], w + rows_.start(attributes[u]));
+            rows_.apply(w, attributes[u], a, direction.rows.data() + direction.starts[u]);
         }
         axpy(static_cast<Index>(direction.dense.size()), a, direction.dense.data(), w + transition_start_);
     }

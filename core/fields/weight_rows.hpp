@@ -34,6 +34,11 @@ class AllPairs {
         axpy(labels_, value, marginals, local_row);
     }
 
+    // w[attribute] += a * local_row
+    void apply(double* w, std::int32_t attribute, double a, const double* local_row) const {
+        axpy(labels_, a, local_row, w + start(attribute));
+    }
+
    private:
     Index attributes_, labels_;
 };
@@ -61,6 +66,14 @@ class ObservedPairs {
         const std::int32_t* labels = labels_ + starts_[attribute];
         const Index n = row_size(attribute);
         for (Index s = 0; s < n; ++s) local_row[s] += value * marginals[labels[s]];
+    }
+
+    // Rows are short, most of one or two weights: a vectorised loop would spend its time setting up.
+    void apply(double* w, std::int32_t attribute, double a, const double* local_row) const {
+        double* row = w + starts_[attribute];
+        const Index n = row_size(attribute);
+#pragma omp simd safelen(1)
+        for (Index s = 0; s < n; ++s) row[s] += a * local_row[s];
     }
 
    private:

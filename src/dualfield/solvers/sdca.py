@@ -54,7 +54,7 @@ class SDCA(Solver):
     sampling: Literal["gap", "uniform"] = "gap"
     non_uniformity: float = 0.8
     permutation_every: int = 3
-    subprecision: float = 0.01
+    subprecision: float = 0.05
     epsilon: float | Literal["auto"] = "auto"
 
     name: ClassVar[str] = "SDCA"

@@ -1,0 +1,243 @@
+"""Entropy, divergence and the exact step on tables of marginals equal their definitions over all labellings."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dualfield import _core, oracles
+from tests.core.strategies import assert_close, few_examples, sizes
+from tests.enumeration import divergence, entropy, joint_of_marginals
+
+
+class Table(NamedTuple):
+    """Consistent marginals of a chain."""
+
+    nodes: Any
+    edges: Any
+
+    @property
+    def flat(self) -> Any:
+        return np.concatenate([self.edges.ravel(), self.nodes.ravel()])
+
+    @property
+    def joint(self) -> Any:
+        """Log-probabilities of all labellings."""
+        return joint_of_marginals(self.nodes, self.edges)
+
+    @property
+    def segments(self) -> list[tuple[int, int, float]]:
+        length, labels = self.nodes.shape
+        if length == 1:
+            return [(0, labels, 1.0)]
+        edges = (length - 1) * labels * labels
+        return [(0, edges, 1.0), (edges + labels, (length - 2) * labels, -1.0)]
+
+
+def towards(mu: Table, nu: Table, step: float) -> Table:
+    """``(1 − step) μ + step ν``."""
+    return Table(*((1 - step) * a + step * b for a, b in zip(mu, nu, strict=True)))
+
+
+@st.composite
+def potentials(draw: st.DrawFn, size: tuple[int, int], bound: float) -> tuple[Any, Any]:
+    values = st.floats(-bound, bound, allow_subnormal=False)
+    length, labels = size
+    node = draw(hnp.arrays(np.float64, size, elements=values))
+    return node, draw(hnp.arrays(np.float64, (length - 1, labels, labels), elements=values))
+
+
+def table_of(chain: tuple[Any, Any]) -> Table:
+    return Table(*oracles.marginals(*chain)[1:])
+
+
+@st.composite
+def tables(draw: st.DrawFn, size: tuple[int, int], bounds: tuple[float, ...] = (1.0, 10.0, 100.0)) -> Table:
+    """Marginals of random potentials, or a mixture of two such, or of one with the truth of some labelling."""
+    table = table_of(draw(potentials(size, draw(st.sampled_from(bounds)))))
+    kind = draw(st.sampled_from(["plain", "mixture", "nearly certain"]))
+    if kind == "mixture":
+        return towards(table, table_of(draw(potentials(size, 5.0))), draw(st.floats(0.0, 1.0)))
+    if kind == "nearly certain":
+        length, labels = size
+        truth = draw(st.lists(st.integers(0, labels - 1), min_size=length, max_size=length))
+        nodes = np.eye(labels)[truth]
+        return towards(table, Table(nodes, nodes[:-1, :, None] * nodes[1:, None, :]), 1 - 1e-6)
+    return table
+
+
+pairs = sizes(max_labellings=81).flatmap(lambda size: st.tuples(tables(size), tables(size)))
+
+
+@few_examples
+@given(sizes().flatmap(tables))
+def test_entropy_of_a_table_is_the_entropy_of_its_labellings(mu: Table) -> None:
+    assert_close(_core.table_entropy(mu.segments, mu.flat), entropy(mu.joint))
+
+
+@few_examples
+@given(pairs)
+def test_divergence_of_tables_is_that_of_their_labellings(pair: tuple[Table, Table]) -> None:
+    mu, nu = pair
+    assume(nu.flat.min() > 1e-290)
+    assert_close(_core.table_divergence(mu.segments, mu.flat, nu.flat), divergence(mu.joint, nu.joint))
+
+
+@few_examples
+@given(sizes().flatmap(tables))
+def test_divergence_from_itself_is_zero(mu: Table) -> None:
+    assert _core.table_divergence(mu.segments, mu.flat, mu.flat) == 0.0
+
+
+def test_entropy_counts_impossible_labels_as_nothing() -> None:
+    assert _core.table_entropy([(0, 3, 1.0)], np.array([1.0, 0.0, 0.0])) == 0.0
+    assert_close(_core.table_entropy([(0, 4, 1.0)], np.array([0.5, 0.0, 0.5, 0.0])), np.log(2))
+
+
+def test_divergence_is_infinite_where_the_possible_is_called_impossible() -> None:
+    sure, half = np.array([1.0, 0.0]), np.array([0.5, 0.5])
+    assert _core.table_divergence([(0, 2, 1.0)], half, sure) == np.inf
+    assert_close(_core.table_divergence([(0, 2, 1.0)], sure, half), np.log(2))
+
+
+@pytest.mark.parametrize("segment", [(-1, 2, 1.0), (0, 4, 1.0), (2, 2, 1.0), (0, -1, 1.0)])
+def test_segments_outside_the_table_are_refused(segment: tuple[int, int, float]) -> None:
+    table = np.full(3, 1 / 3)
+    with pytest.raises(ValueError, match="outside the table"):
+        _core.table_entropy([segment], table)
+    with pytest.raises(ValueError, match="outside the table"):
+        _core.table_divergence([segment], table, table)
+    with pytest.raises(ValueError, match="outside the table"):
+        _core.line_search([segment], table, table, 1.0, 1.0, 1.0, 1.0, 0.01)
+
+
+def test_tables_of_different_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match="same size"):
+        _core.table_divergence([], np.ones(2), np.ones(3))
+    with pytest.raises(ValueError, match="same size"):
+        _core.line_search([], np.ones(2), np.ones(3), 1.0, 1.0, 1.0, 1.0, 0.01)
+
+
+# --- the line search ---
+
+
+class Search:
+    """``f(γ) = H(μ + γ δ) + γ ⟨θ, δ⟩ − γ²/2 · quadratic`` with ν the marginals of θ: by the core, and by hand."""
+
+    def __init__(self, mu: Table, chain: tuple[Any, Any], quadratic: float) -> None:
+        self.mu, self.nu, self.quadratic = mu, table_of(chain), quadratic
+        theta = np.concatenate([np.asarray(chain[1]).ravel(), chain[0].ravel()]).astype(np.longdouble)
+        self.delta = self.nu.flat - mu.flat
+        self.residual = theta @ (self.nu.flat.astype(np.longdouble) - mu.flat)
+        self.entropy = entropy(mu.joint)
+        # KL(μ‖ν) = log Z − ⟨θ, μ⟩ − H(μ)
+        self.gap = max(0.0, float(oracles.log_partition(*chain) - theta @ mu.flat - self.entropy))
+
+    def run(self, subprecision: float = 0.01) -> tuple[float, float, float, int]:
+        return _core.line_search(
+            self.mu.segments,
+            self.mu.flat,
+            self.delta,
+            self.gap,
+            float(self.residual),
+            self.quadratic,
+            float(self.entropy),
+            subprecision,
+        )
+
+    def ascent(self, step: float) -> float:
+        """``f(step) − f(0)``."""
+        there = entropy(towards(self.mu, self.nu, step).joint)
+        return float(there - self.entropy + step * self.residual - step**2 / 2 * self.quadratic)
+
+    def best_step(self) -> float:
+        """The maximum of the concave f on [0, 1], by golden sections."""
+        golden = (np.sqrt(5) - 1) / 2
+        left, right = 0.0, 1.0
+        for _ in range(80):
+            a, b = right - golden * (right - left), left + golden * (right - left)
+            if self.ascent(a) < self.ascent(b):
+                left = a
+            else:
+                right = b
+        return (left + right) / 2
+
+
+@st.composite
+def searches(draw: st.DrawFn, bounds: tuple[float, ...] = (1.0, 10.0, 30.0)) -> Search:
+    size = draw(sizes(max_labellings=27))
+    chain = draw(potentials(size, draw(st.sampled_from(bounds))))
+    quadratic = draw(st.sampled_from([0.0, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e6])) * draw(st.floats(0.5, 2.0))
+    return Search(draw(tables(size)), chain, quadratic)
+
+
+@few_examples
+@given(searches())
+def test_line_search_finds_the_maximum(search: Search) -> None:
+    step = search.run(subprecision=1e-3)[0]
+    assert 0.0 <= step <= 1.0
+    best = search.ascent(search.best_step())
+    assert search.ascent(step) >= (1 - 1e-3) * best - 1e-9
+
+
+@few_examples
+@given(searches(bounds=(0.3, 3.0)))
+def test_line_search_comes_as_close_to_the_best_step_as_asked(search: Search) -> None:
+    assume(search.gap > 1e-3)  # else the maximum is too flat to have a place
+    step = search.run(subprecision=1e-6)[0]
+    assert abs(step - search.best_step()) <= 1e-4 * step + 1e-9
+
+
+@few_examples
+@given(searches(bounds=(1.0, 30.0, 1e3)))
+def test_line_search_reports_its_ascent_and_never_descends(search: Search) -> None:
+    step, entropy_there, ascent, evaluations = search.run()
+    scale = max(1.0, float(abs(search.residual)))
+    assert abs(ascent - search.ascent(step)) <= 1e-9 * scale
+    assert ascent >= -1e-12 * scale
+    assert_close(entropy_there, entropy(towards(search.mu, search.nu, step).joint))
+    assert 0 <= evaluations <= 40
+
+
+@few_examples
+@given(searches(bounds=(1e3,)))
+def test_line_search_uses_most_of_the_ascent_at_extreme_potentials(search: Search) -> None:
+    step, _, ascent, _ = search.run()
+    best = search.ascent(search.best_step())
+    assert np.isfinite(step)
+    assert ascent >= 0.9 * best - 1e-9 * max(1.0, best)
+
+
+@few_examples
+@given(searches(bounds=(1.0, 10.0)))
+def test_without_a_quadratic_the_full_step_is_best(search: Search) -> None:
+    search.quadratic = 0.0
+    assume(search.gap > 1e-9)
+    assert search.run(subprecision=1e-3)[0] >= 1 - 2e-3
+
+
+@few_examples
+@given(searches())
+def test_a_block_without_gap_does_not_move(search: Search) -> None:
+    search.gap = 0.0
+    step, entropy_there, ascent, evaluations = search.run()
+    assert (step, ascent, evaluations) == (0.0, 0.0, 0)
+    assert entropy_there == float(search.entropy)
+
+
+def test_the_step_solves_the_quadratic_of_a_tiny_displacement() -> None:
+    # Near the optimum KL(μ‖ν) ≈ ½ Σ δ²/ν, and the best step is 2 gap / (2 gap + quadratic).
+    nu = np.array([0.5, 0.3, 0.2])
+    mu = nu + 1e-4 * np.array([1.0, -2.0, 1.0])
+    theta = np.log(nu)
+    gap = float(mu @ np.log(mu / nu))
+    for quadratic in (0.1 * gap, gap, 10 * gap):
+        step = _core.line_search(
+            [(0, 3, 1.0)], mu, nu - mu, gap, float(theta @ (nu - mu)), quadratic, -float(mu @ np.log(mu)), 1e-6
+        )[0]
+        assert step == pytest.approx(2 * gap / (2 * gap + quadratic), rel=1e-3)

@@ -16,7 +16,7 @@ from dualfield.fields import Field
 from dualfield.solution import Solution, Status
 from dualfield.solvers import Bound, Run, Solver, resolve
 
-__all__ = ["Progress", "solve"]
+__all__ = ["Callback", "Progress", "check_limits", "solve"]
 
 # Between two slices of compiled work Python can notice Ctrl-C.
 _SLICE_SECONDS = 0.1
@@ -94,41 +94,36 @@ def solve(
     ('exact', True)
     """
     solver = resolve(solver)
-    _check_arguments(tol, max_passes)
+    check_limits(tol, max_passes)
     solver.check(field)
     clock = _Clock(field.preparation if state is None else (0.0, 0.0))
     run = _bind(field, solver, state, random_state)
     return _Drive(run, clock, tol, max_passes, tuple(callbacks)).to_the_end()
 
 
-def _check_arguments(tol: float, max_passes: int) -> None:
+def check_limits(tol: float, max_passes: int) -> None:
+    """Refuse a tolerance or a number of passes that makes no sense."""
     if not (isinstance(tol, int | float | np.floating) and math.isfinite(tol) and tol >= 0):
         raise ValueError(f"tol must be a finite number, not negative; got {tol!r}.")
     if isinstance(max_passes, bool) or not isinstance(max_passes, int | np.integer) or max_passes < 1:
         raise ValueError(f"max_passes must be a positive integer; got {max_passes!r}.")
 
 
-def _bind(
-    field: Field, solver: Solver, state: Run | None, random_state: int | np.random.RandomState | None
-) -> Run:
+def _bind(field: Field, solver: Solver, state: Run | None, random_state: int | np.random.RandomState | None) -> Run:
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     if state is None:
         return solver.start(field, seed)
     if state.solver_name != solver.name:
         raise TypeError(f"The state comes from {state.solver_name}; {solver.name} cannot go on from it.")
     if state.field is not field:
-        raise ValueError(
-            "The state belongs to another field; give solve() the field object that it was made with."
-        )
+        raise ValueError("The state belongs to another field; give solve() the field object that it was made with.")
     return state
 
 
 class _Drive:
     """One call of solve: the clock, the history, and the decision to stop."""
 
-    def __init__(
-        self, run: Run, clock: _Clock, tol: float, max_passes: int, callbacks: tuple[Callback, ...]
-    ) -> None:
+    def __init__(self, run: Run, clock: _Clock, tol: float, max_passes: int, callbacks: tuple[Callback, ...]) -> None:
         self.run, self.clock, self.callbacks = run, clock, callbacks
         self.tol, self.max_passes = float(tol), int(max_passes)
         self.history: dict[str, list[float]] = {}

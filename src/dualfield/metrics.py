@@ -174,8 +174,7 @@ def are_chunk_tags(labels: Iterable[Any]) -> bool:
         return False
     parts = [label.partition("-") for label in labels]
     fit = all(
-        label == "O" or (letter in "BIES" and type_)
-        for label, (letter, _, type_) in zip(labels, parts, strict=True)
+        label == "O" or (letter in "BIES" and type_) for label, (letter, _, type_) in zip(labels, parts, strict=True)
     )
     return fit and any(label != "O" for label in labels)
 
@@ -268,9 +267,7 @@ def _chunks_of(tags: Sequence[str], which: str, number: int) -> set[tuple[int, i
 def _compare(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> tuple[int, int]:
     """Number of tokens, and of those with equal labels."""
     if len(true) != len(predicted):
-        raise ValueError(
-            f"there are {len(true)} true and {len(predicted)} predicted sequences; expected as many."
-        )
+        raise ValueError(f"there are {len(true)} true and {len(predicted)} predicted sequences; expected as many.")
     n_tokens = n_right = 0
     for number, (one, other) in enumerate(zip(true, predicted, strict=True)):
         for which, labels in (("true", one), ("predicted", other)):

@@ -68,9 +68,7 @@ class Solution:
     @property
     def relative_gap(self) -> float:
         """``duality_gap / primal``, the number that ``tol`` is compared with."""
-        return (
-            self.duality_gap / self.primal if self.primal > 0 else (0.0 if self.duality_gap == 0 else np.nan)
-        )
+        return self.duality_gap / self.primal if self.primal > 0 else (0.0 if self.duality_gap == 0 else np.nan)
 
     def __getstate__(self) -> dict[str, object]:
         # A pickled solution carries the weights, not the solver's state, which is many times larger.

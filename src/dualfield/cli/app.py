@@ -35,9 +35,7 @@ Preset = Enum("Preset", {name: name for name in PRESETS}, type=str)  # type: ign
 Pairs = Enum("Pairs", {"all": "all", "observed": "observed"}, type=str)
 SolverName = Enum("SolverName", {"auto": "auto", "sdca": "sdca", "lbfgs": "lbfgs"}, type=str)
 
-InputFile = Annotated[
-    str, typer.Argument(metavar="FILE", help="Column file; .gz is unpacked, - is standard input.")
-]
+InputFile = Annotated[str, typer.Argument(metavar="FILE", help="Column file; .gz is unpacked, - is standard input.")]
 ModelFile = Annotated[str, typer.Option("--model", "-m", help="Model file made by train.")]
 Separator = Annotated[str | None, typer.Option(help="What separates columns; default: any white space.")]
 Encoding = Annotated[str, typer.Option(help="Character encoding of the file.")]
@@ -52,9 +50,7 @@ def train(
     tol: Annotated[float, typer.Option(help="Proven relative distance from the optimum to reach.")] = 1e-3,
     max_passes: Annotated[int, typer.Option(help="The most passes over the data.")] = 500,
     solver: Annotated[SolverName, typer.Option(help="Training method.")] = SolverName.auto,
-    state_features: Annotated[
-        Pairs, typer.Option(help="Which (attribute, label) pairs have a weight.")
-    ] = Pairs.all,
+    state_features: Annotated[Pairs, typer.Option(help="Which (attribute, label) pairs have a weight.")] = Pairs.all,
     transitions: Annotated[Pairs, typer.Option(help="Which (label, label) pairs have a weight.")] = Pairs.all,
     min_count: Annotated[int, typer.Option(help="Ignore attributes that occur less often.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
@@ -105,9 +101,7 @@ def train(
 def tag(
     file: InputFile,
     model: ModelFile,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
-    ] = "-",
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; - is standard output.")] = "-",
     separator: Separator = None,
     encoding: Encoding = "utf-8",
 ) -> None:
@@ -129,9 +123,7 @@ def tag(
 
 
 @app.command("eval")
-def evaluate(
-    file: InputFile, model: ModelFile, separator: Separator = None, encoding: Encoding = "utf-8"
-) -> None:
+def evaluate(file: InputFile, model: ModelFile, separator: Separator = None, encoding: Encoding = "utf-8") -> None:
     """Score a model on a labelled column file: accuracy and, for chunk labels, precision, recall and F1.
 
     Example: dualfield eval test.txt -m chunker.safetensors
@@ -153,9 +145,7 @@ def evaluate(
     if are_chunk_tags(known):
         print(chunk_scores(data.y, predicted))
     else:
-        print(
-            f"{sum(map(len, data.y)):,} tokens, {token_accuracy(data.y, predicted):.2%} with the right label"
-        )
+        print(f"{sum(map(len, data.y)):,} tokens, {token_accuracy(data.y, predicted):.2%} with the right label")
 
 
 @app.command()

@@ -24,9 +24,7 @@ def read_for_training(
 ) -> tuple[LabelledFile, dict[str, Any]]:
     """Read a file whose last column is the label; also what the model must remember to read others."""
     if preset not in PRESETS:
-        raise ValueError(
-            f"there is no feature preset {preset!r}; choose one of {', '.join(sorted(PRESETS))}."
-        )
+        raise ValueError(f"there is no feature preset {preset!r}; choose one of {', '.join(sorted(PRESETS))}.")
     sentences = read_columns(path, separator=separator, encoding=encoding)
     columns = len(sentences[0][0]) - 1
     if columns < 1:
@@ -53,6 +51,4 @@ def read_for_model(path: str, crf: ChainCRF, separator: str | None, encoding: st
 def _labelled(sentences: list[Sentence], preset: str, columns: int) -> LabelledFile:
     X = extract_all(preset, [[row[:columns] for row in sentence] for sentence in sentences])
     labelled = len(sentences[0][0]) > columns
-    return LabelledFile(
-        sentences, X, [[row[-1] for row in sentence] for sentence in sentences] if labelled else None
-    )
+    return LabelledFile(sentences, X, [[row[-1] for row in sentence] for sentence in sentences] if labelled else None)

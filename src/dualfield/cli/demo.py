@@ -20,9 +20,7 @@ def run(n_sentences: int, seed: int) -> None:
     """Train, certify, evaluate and tag."""
     console = Console(highlight=False, soft_wrap=True)
     train, test = travel_sentences(n_sentences, seed), travel_sentences(500, seed + 1)
-    console.print(
-        f"1. Data: {len(train):,} generated sentences with people, cities, airlines, dates and money."
-    )
+    console.print(f"1. Data: {len(train):,} generated sentences with people, cities, airlines, dates and money.")
     (X, y), (X_test, y_test) = _features(train), _features(test)
 
     console.print("2. Training a chain CRF with SDCA:")

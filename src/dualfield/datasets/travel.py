@@ -81,12 +81,10 @@ CHOICES = {slot: phrases.split("|") for slot, phrases in WORDS.items()}
 FIRST_NAMES = (
     "Anna Omar Lucy Pedro Ingrid Tom Wei Fatima Jordan May June April Paris Sydney Florence Austin Chad"
 ).split()
-LAST_NAMES = (
-    "Smith Lopez Tanaka Weber Okafor London Berlin March Jordan French Holland Banks Day Price".split()
+LAST_NAMES = "Smith Lopez Tanaka Weber Okafor London Berlin March Jordan French Holland Banks Day Price".split()
+CITIES = ("London|Berlin|Paris|Sydney|Florence|Austin|Jordan|Chad|Lima|Oslo|Quebec|Delta|New York|Buenos Aires").split(
+    "|"
 )
-CITIES = (
-    "London|Berlin|Paris|Sydney|Florence|Austin|Jordan|Chad|Lima|Oslo|Quebec|Delta|New York|Buenos Aires"
-).split("|")
 AIRLINES = (
     "Delta|Swiss|Iberia|Emirates|Eagle Air|Air Florence|Jordan Airways|Oslo Express|Sunday Air|Penny Wings"
 ).split("|")
@@ -182,16 +180,12 @@ def _airline(random: Random) -> str:
     if random.random() < 0.4:
         return random.choice(AIRLINES)
     name = _syllables(random, 2).capitalize()
-    return random.choice(
-        (f"{name} Air", f"Air {name}", f"{name} Airways", f"{name} Express", f"{name}jet", name)
-    )
+    return random.choice((f"{name} Air", f"Air {name}", f"{name} Airways", f"{name} Express", f"{name}jet", name))
 
 
 def _day(random: Random) -> str:
     month, day, number = random.choice(MONTHS), random.choice(DAYS), random.randint(1, 28)
-    return random.choice(
-        (f"{month} {number}", f"{number} {month}", day, f"{day} morning", f"{day} , {month} {number}")
-    )
+    return random.choice((f"{month} {number}", f"{number} {month}", day, f"{day} morning", f"{day} , {month} {number}"))
 
 
 def _month(random: Random) -> str:

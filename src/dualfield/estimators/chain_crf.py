@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield.driver import Callback
 from dualfield.estimators import chain_file
-from dualfield.estimators.training import check_n_jobs, in_ranges, train
+from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.features import Encoded, encode, encode_labels
 from dualfield.fields import Chain, Field
-from dualfield.solvers import Solver, resolve
+from dualfield.solvers import Solver
 
 __all__ = ["ChainCRF"]
 
@@ -144,8 +144,7 @@ class ChainCRF(BaseEstimator):
         -------
         self
         """
-        resolve(self.solver)
-        check_n_jobs(self.n_jobs)
+        check_parameters(self)
         field = Chain(
             X,
             y,
@@ -211,8 +210,7 @@ class ChainCRF(BaseEstimator):
         encoded, core = self._compiled(X)
         seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=len(encoded))
         return [
-            self.classes_[core.sample(self.weights_, i, int(n), int(seed))].tolist()
-            for i, seed in enumerate(seeds)
+            self.classes_[core.sample(self.weights_, i, int(n), int(seed))].tolist() for i, seed in enumerate(seeds)
         ]
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
@@ -278,8 +276,7 @@ def _same_problem(new: Chain, old: Field) -> bool:
         and new.core.dimension == old.core.dimension
         and equal(new.layout.transitions, old.layout.transitions)
         and (new.layout.rows is None) == (old.layout.rows is None)
-        and (new.layout.bias, new.layout.begin, new.layout.end)
-        == (old.layout.bias, old.layout.begin, old.layout.end)
+        and (new.layout.bias, new.layout.begin, new.layout.end) == (old.layout.bias, old.layout.begin, old.layout.end)
     )
 
 

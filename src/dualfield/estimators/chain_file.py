@@ -137,9 +137,7 @@ def _plain_solution(solution: Solution) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(solution) if f.name not in ("weights", "history", "state")]
     plain = {name: getattr(solution, name) for name in names}
     # JSON has no NaN: an unknown value is null.
-    return {
-        name: None if isinstance(value, float) and value != value else value for name, value in plain.items()
-    }
+    return {name: None if isinstance(value, float) and value != value else value for name, value in plain.items()}
 
 
 def _solution(plain: dict[str, Any], weights: npt.NDArray[np.float64]) -> Solution:

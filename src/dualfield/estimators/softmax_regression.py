@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dualfield.estimators.training import check_n_jobs, in_ranges, train
+from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.fields import Field, Multiclass
 from dualfield.fields.multiclass import compile_rows
-from dualfield.solvers import Solver, resolve
+from dualfield.solvers import Solver
 
 __all__ = ["SoftmaxRegression"]
 
@@ -94,8 +94,7 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
 
         ``sample_weight``, shape (n,), weighs each point's loss; zero is allowed.
         """
-        resolve(self.solver)
-        check_n_jobs(self.n_jobs)
+        check_parameters(self)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         field = Multiclass(X, y, self.l2, bias=self.bias, sample_weight=sample_weight)

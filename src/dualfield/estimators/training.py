@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +13,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from dualfield.driver import Callback, solve
+from dualfield.driver import Callback, check_limits, solve
 from dualfield.fields import Field
+from dualfield.fields.base import check_l2
 from dualfield.reporting import ProgressBar
 from dualfield.solution import Solution
 from dualfield.solvers import Run, resolve
 
-__all__ = ["check_n_jobs", "in_ranges", "train"]
+__all__ = ["check_parameters", "in_ranges", "train"]
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse parameters that make no sense, before any work."""
+    resolve(estimator.solver)
+    check_l2(estimator.l2)
+    check_limits(estimator.tol, estimator.max_passes)
+    _threads(estimator.n_jobs)
 
 
 def train(
@@ -60,33 +70,25 @@ def train(
     return solution
 
 
-def check_n_jobs(n_jobs: int | None) -> int:
-    """The number of threads that ``n_jobs`` asks for; −1 means all cores."""
-    import os
-
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0 or n_jobs < -1:
-        raise ValueError(f"n_jobs must be a positive integer, -1 for all cores, or None; got {n_jobs!r}.")
-    return (
-        int(n_jobs)
-        if n_jobs > 0
-        else len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else (os.cpu_count() or 1)
-    )
-
-
-def in_ranges(
-    function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: int | None
-) -> npt.NDArray[Any]:
+def in_ranges(function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: int | None) -> npt.NDArray[Any]:
     """``function(first, last)`` over blocks 0 … n, cut into ranges that run on threads; results joined.
 
     The compiled core releases Python's lock, so threads are enough.
     """
-    workers = min(check_n_jobs(n_jobs), max(n, 1))
+    workers = min(_threads(n_jobs), max(n, 1))
     if workers == 1:
         return function(0, n)
     bounds = np.linspace(0, n, workers + 1).astype(int).tolist()
     with ThreadPoolExecutor(workers) as pool:
         return np.concatenate(list(pool.map(function, bounds[:-1], bounds[1:])))
+
+
+def _threads(n_jobs: int | None) -> int:
+    """The number of threads that ``n_jobs`` asks for; −1 means all cores."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0 or n_jobs < -1:
+        raise ValueError(f"n_jobs must be a positive integer, -1 for all cores, or None; got {n_jobs!r}.")
+    if n_jobs > 0:
+        return int(n_jobs)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -70,11 +70,7 @@ def encode_arrays(sequences: list[Any], vocabulary: Columns | None = None) -> En
 
 def _check_matrix(number: int, matrix: Any) -> None:
     if matrix.ndim != 2:
-        hint = (
-            "reshape one position of d columns to (1, d)"
-            if matrix.ndim == 1
-            else "give one matrix per sequence"
-        )
+        hint = "reshape one position of d columns to (1, d)" if matrix.ndim == 1 else "give one matrix per sequence"
         raise ValueError(
             f"sequence {number} is a {matrix.ndim}-D array of shape {matrix.shape}; "
             f"expected a 2-D array of shape (positions, columns); {hint}."
@@ -85,9 +81,7 @@ def _check_matrix(number: int, matrix: Any) -> None:
             "give non-numeric attributes as dicts or lists of strings."
         )
     if matrix.shape[0] == 0:
-        raise ValueError(
-            f"sequence {number} is empty; expected at least one position; leave it out of X and y."
-        )
+        raise ValueError(f"sequence {number} is empty; expected at least one position; leave it out of X and y.")
 
 
 def _rows(

@@ -174,10 +174,7 @@ def _expand(key: str, value: Any) -> list[tuple[str, float]]:
                 f"the {type(value).__name__} at key {key!r} holds something other than strings; "
                 "expected strings only, or a dict from names to numbers"
             )
-        return [
-            (f"{key}:{item}", 1.0)
-            for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)
-        ]
+        return [(f"{key}:{item}", 1.0) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
     raise _UnusableValue(
         f"the value at key {key!r} is of type {type(value).__name__}; expected a number, a string, a "
         "list of strings "
@@ -203,8 +200,7 @@ def _refuse_attribute(positions: list[Any], offsets: Int64Array) -> None:
             elif isinstance(name, _NUMBERS):
                 hint = "expected strings only; give numeric features as a 2-D array per sequence"
             raise TypeError(
-                f"{_place(number, offsets)} has the {what} {name!r:.40} of type "
-                f"{type(name).__name__}; {hint}."
+                f"{_place(number, offsets)} has the {what} {name!r:.40} of type {type(name).__name__}; {hint}."
             )
 
 

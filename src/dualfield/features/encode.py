@@ -73,8 +73,7 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None) -> Encoded:
     if form == "array":
         if isinstance(vocabulary, Vocabulary):
             raise TypeError(
-                "X holds arrays but the model was trained on named attributes; give dicts or lists "
-                "of strings."
+                "X holds arrays but the model was trained on named attributes; give dicts or lists of strings."
             )
         return encode_arrays(sequences, vocabulary)
     if isinstance(vocabulary, Columns):
@@ -88,13 +87,9 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None) -> Encoded:
 def _as_list(X: Any) -> list[Any]:
     """The sequences, each a list, a tuple, or a matrix."""
     if sparse.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"):
-        raise TypeError(
-            "X is one matrix, which is a single sequence; expected a list of sequences; wrap it as [X]."
-        )
+        raise TypeError("X is one matrix, which is a single sequence; expected a list of sequences; wrap it as [X].")
     if isinstance(X, (str, bytes, Mapping)) or not isinstance(X, Iterable):
-        raise TypeError(
-            f"X is of type {type(X).__name__}; expected a list of sequences, each {_EXPECTED_SEQUENCE}."
-        )
+        raise TypeError(f"X is of type {type(X).__name__}; expected a list of sequences, each {_EXPECTED_SEQUENCE}.")
     sequences = list(X)
     if not sequences:
         raise ValueError("X has no sequences; expected at least one.")
@@ -109,11 +104,7 @@ def _as_sequence(number: int, sequence: Any) -> Any:
     if isinstance(sequence, (str, bytes, Mapping, set, frozenset)) or (
         not isinstance(sequence, Iterable) and not hasattr(sequence, "__array__")
     ):
-        hint = (
-            "wrap the one position it is as [position]"
-            if isinstance(sequence, Mapping)
-            else "wrap each in a list"
-        )
+        hint = "wrap the one position it is as [position]" if isinstance(sequence, Mapping) else "wrap each in a list"
         raise TypeError(
             f"sequence {number} is of type {type(sequence).__name__}; expected {_EXPECTED_SEQUENCE}; {hint}."
         )
@@ -149,9 +140,7 @@ def _irregularity(sequences: list[Any]) -> Exception:
         if not isinstance(sequence, (list, tuple)):
             found: list[tuple[Form, str]] = [("array", f"sequence {number}")]
         elif len(sequence) == 0:
-            return ValueError(
-                f"sequence {number} is empty; expected at least one position; leave it out of X and y."
-            )
+            return ValueError(f"sequence {number} is empty; expected at least one position; leave it out of X and y.")
         else:
             found = []
             for index, position in enumerate(sequence):

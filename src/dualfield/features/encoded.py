@@ -310,23 +310,19 @@ def _chosen_sequences(key: Key, n: int) -> npt.NDArray[np.int64]:
 def _integers(name: str, array: npt.ArrayLike, dtype: type[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
     found = np.asarray(array)
     if found.ndim != 1 or (found.dtype.kind not in "iu" and found.size):
-        raise ValueError(
-            f"{name} must be a 1-D array of integers; found {found.dtype} of shape {found.shape}."
-        )
+        raise ValueError(f"{name} must be a 1-D array of integers; found {found.dtype} of shape {found.shape}.")
     return np.ascontiguousarray(found, dtype=dtype)
 
 
 def _check_offsets(offsets: npt.NDArray[np.int64], n_positions: int) -> None:
     if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_positions:
         raise ValueError(
-            f"offsets must run from 0 to the number of positions, {n_positions}; found {offsets[:1]} "
-            f"to {offsets[-1:]}."
+            f"offsets must run from 0 to the number of positions, {n_positions}; found {offsets[:1]} to {offsets[-1:]}."
         )
     empty = np.diff(offsets) <= 0
     if empty.any():
         raise ValueError(
-            f"sequence {np.argmax(empty)} is empty or its offsets decrease; expected at least one "
-            "position in each."
+            f"sequence {np.argmax(empty)} is empty or its offsets decrease; expected at least one position in each."
         )
 
 
@@ -335,13 +331,10 @@ def _check_entries(
 ) -> None:
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
         raise ValueError(
-            f"indptr must run from 0 to the number of entries, {len(indices)}; found {indptr[:1]} to "
-            f"{indptr[-1:]}."
+            f"indptr must run from 0 to the number of entries, {len(indices)}; found {indptr[:1]} to {indptr[-1:]}."
         )
     if np.any(np.diff(indptr) < 0):
-        raise ValueError(
-            f"indptr must not decrease; it does after position {np.argmax(np.diff(indptr) < 0)}."
-        )
+        raise ValueError(f"indptr must not decrease; it does after position {np.argmax(np.diff(indptr) < 0)}.")
     if len(indices) and not (indices.min() >= 0 and indices.max() < n_attributes):
         raise ValueError(
             f"attribute numbers must be 0 to {n_attributes - 1}; found {indices.min()} to {indices.max()}."
@@ -363,8 +356,6 @@ def _check_values(values: npt.NDArray[np.float64] | None, n_entries: int) -> Non
     if values is None:
         return
     if values.shape != (n_entries,):
-        raise ValueError(
-            f"values must have one entry per attribute number, {n_entries}; found shape {values.shape}."
-        )
+        raise ValueError(f"values must have one entry per attribute number, {n_entries}; found shape {values.shape}.")
     if not np.isfinite(values).all():
         raise ValueError(f"values must be finite; entry {np.argmin(np.isfinite(values))} is not.")

@@ -55,8 +55,7 @@ def encode_labels(
     sequences = _as_lists(y)
     if len(sequences) != len(expected):
         raise ValueError(
-            f"y has {len(sequences)} sequences but X has {len(expected)}; give one label sequence per "
-            "sequence of X."
+            f"y has {len(sequences)} sequences but X has {len(expected)}; give one label sequence per sequence of X."
         )
     found = np.fromiter(map(len, sequences), np.int64, len(sequences))
     if not np.array_equal(found, expected):
@@ -77,18 +76,14 @@ def encode_labels(
                 f"{class_kind.__name__}, like {known[:1].tolist()}; give labels of that type."
             )
     code_of = {label: code for code, label in enumerate(known.tolist())}
-    codes = np.fromiter(
-        map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, int(found.sum())
-    )
+    codes = np.fromiter(map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, int(found.sum()))
     return known, codes
 
 
 def _as_lists(y: Any) -> list[Any]:
     """The label sequences, each a list or a tuple."""
     if y is None or isinstance(y, (str, bytes, Mapping)) or not isinstance(y, Iterable):
-        raise TypeError(
-            f"y is of type {type(y).__name__}; expected a list of label sequences, as in [['A', 'B']]."
-        )
+        raise TypeError(f"y is of type {type(y).__name__}; expected a list of label sequences, as in [['A', 'B']].")
     sequences = list(y)
     if set(map(type, sequences)) <= {list, tuple}:
         return sequences
@@ -138,9 +133,7 @@ def _common_type(sequences: list[Any]) -> type | None:
             place = f"label {index} of sequence {number}"
             kind = _label_type(type(label))
             if label is None or label != label:
-                raise ValueError(
-                    f"{place} is {label}; expected a string or an integer; label it or leave it out."
-                )
+                raise ValueError(f"{place} is {label}; expected a string or an integer; label it or leave it out.")
             if kind is None:
                 raise TypeError(
                     f"{place} is {label!r:.40} of type {type(label).__name__}; expected a string or "
@@ -164,9 +157,7 @@ def _sorted_classes(labels: set[Any], kind: type | None) -> npt.NDArray[Any]:
     try:
         classes = np.array(ordered, dtype=np.int64 if kind is int else np.str_)
     except OverflowError:
-        raise ValueError(
-            f"label {ordered[-1]} does not fit in 64 bits; give smaller integers or strings."
-        ) from None
+        raise ValueError(f"label {ordered[-1]} does not fit in 64 bits; give smaller integers or strings.") from None
     if kind is str and classes.tolist() != ordered:
         # NumPy's strings end at their last character other than NUL
         raise ValueError("a label ends in a NUL character; expected printable labels; strip it.")

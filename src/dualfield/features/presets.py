@@ -180,9 +180,7 @@ def _spelling_and_context(words: list[str], spellings: Spellings) -> Iterator[Tr
     yield ["__BIAS__"] * len(words)
 
 
-def _window(
-    spellings: Spellings, name: str, column: list[str], order: int, offsets: Sequence[int]
-) -> Iterator[Track]:
+def _window(spellings: Spellings, name: str, column: list[str], order: int, offsets: Sequence[int]) -> Iterator[Track]:
     """For each offset d, the attribute made of the ``order`` entries from t + d on, for every token t.
 
     With order 2 and d = -1 that is ``name[-1]|name[0]=x|y``.
@@ -205,18 +203,14 @@ def _ends(n: int) -> Iterator[Track]:
 
 
 def _tokens(tracks: list[Track]) -> list[list[str]]:
-    return [
-        [attribute for attribute in token if attribute is not None] for token in zip(*tracks, strict=True)
-    ]
+    return [[attribute for attribute in token if attribute is not None] for token in zip(*tracks, strict=True)]
 
 
 def _shape(word: str) -> str:
     """The word with its letters as X or x and its digits as d, cut after 12 characters."""
     if word.isalpha() and word.islower():
         return "x" * min(len(word), 12)
-    return "".join(
-        "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word[:12]
-    )
+    return "".join("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word[:12])
 
 
 _SPELLING = "words in a window of five, word pairs, prefixes, suffixes and shapes"

@@ -131,9 +131,7 @@ class Vocabulary:
         """
         text, offsets = np.asarray(text), np.asarray(offsets)
         if text.ndim != 1 or text.dtype != np.uint8:
-            raise ValueError(
-                f"vocabulary_text must be a 1-D array of uint8; found shape {text.shape} of {text.dtype}."
-            )
+            raise ValueError(f"vocabulary_text must be a 1-D array of uint8; found shape {text.shape} of {text.dtype}.")
         if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or len(offsets) == 0:
             raise ValueError(
                 "vocabulary_offsets must be a non-empty 1-D array of integers; "
@@ -206,6 +204,5 @@ def _plain_string(number: int, name: object) -> str:
     if isinstance(name, str):
         return str(name)
     raise TypeError(
-        f"name {number} of the vocabulary is of type {type(name).__name__}; expected a string, as in "
-        "'word=the'."
+        f"name {number} of the vocabulary is of type {type(name).__name__}; expected a string, as in 'word=the'."
     )

@@ -48,9 +48,7 @@ class Field(ABC):
     def _checked(self, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
         array = np.ascontiguousarray(weights, dtype=np.float64)
         if array.shape != (self.dimension,):
-            raise ValueError(
-                f"{self.name} has {self.dimension} weights; got an array of shape {array.shape}."
-            )
+            raise ValueError(f"{self.name} has {self.dimension} weights; got an array of shape {array.shape}.")
         return array
 
 
@@ -61,9 +59,7 @@ def check_l2(l2: object) -> float:
     return float(l2)
 
 
-def check_sample_weight(
-    sample_weight: npt.ArrayLike | None, n: int, what: str
-) -> npt.NDArray[np.float64] | None:
+def check_sample_weight(sample_weight: npt.ArrayLike | None, n: int, what: str) -> npt.NDArray[np.float64] | None:
     """Return the weights as an array, or refuse them with the first offending place."""
     if sample_weight is None:
         return None
@@ -71,14 +67,10 @@ def check_sample_weight(
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
-        raise ValueError(
-            f"sample_weight must have one entry per {what}, {n} in all; got shape {weights.shape}."
-        )
+        raise ValueError(f"sample_weight must have one entry per {what}, {n} in all; got shape {weights.shape}.")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if bad.size:
-        raise ValueError(
-            f"sample_weight[{bad[0]}] is {weights[bad[0]]}; weights must be finite and not negative."
-        )
+        raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]}; weights must be finite and not negative.")
     if not weights.any():
         raise ValueError(f"Every sample_weight is zero; at least one {what} needs a positive weight.")
     return weights

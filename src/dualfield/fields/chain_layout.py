@@ -67,9 +67,7 @@ class ChainLayout:
         n_attributes = len(encoded.vocabulary)
         rows = None
         if state_features == "observed":
-            rows = _core.observed_pairs(
-                encoded.offsets, encoded.indptr, encoded.indices, n_attributes, n_labels, codes
-            )
+            rows = _core.observed_pairs(encoded.offsets, encoded.indptr, encoded.indices, n_attributes, n_labels, codes)
         flat = np.arange(n_labels * n_labels, dtype=np.int32)
         if transitions == "observed":
             inner = np.ones(len(codes), dtype=bool)
@@ -86,9 +84,7 @@ class ChainLayout:
     @property
     def dimension(self) -> int:
         """The number of weights."""
-        return (
-            self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
-        )
+        return self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
 
     def compile(
         self,
@@ -113,9 +109,7 @@ class ChainLayout:
             sample_weight,
             l2,
         )
-        return (
-            _core.ChainAll(*arguments) if self.rows is None else _core.ChainObserved(*arguments, *self.rows)
-        )
+        return _core.ChainAll(*arguments) if self.rows is None else _core.ChainObserved(*arguments, *self.rows)
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
         """The parts of a weight vector by name.

@@ -53,9 +53,7 @@ def distinct_rows(
 def _fingerprints(matrix: Any, codes: npt.NDArray[np.int32]) -> npt.NDArray[np.uint64]:
     """A 64-bit number for each labelled row: the sum of its scrambled entries, scrambled with the label."""
     with np.errstate(over="ignore"):
-        entries = _scramble(
-            _scramble(matrix.indices.astype(np.uint64) + np.uint64(1)) ^ matrix.data.view(np.uint64)
-        )
+        entries = _scramble(_scramble(matrix.indices.astype(np.uint64) + np.uint64(1)) ^ matrix.data.view(np.uint64))
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
         rows = running[matrix.indptr[1:]] - running[matrix.indptr[:-1]]
         return _scramble(rows ^ _scramble(codes.astype(np.uint64) + np.uint64(1)))

@@ -62,9 +62,7 @@ class Multiclass(Field):
         matrix = _finite_rows(X)
         labels = np.asarray(y)
         if labels.shape != (matrix.shape[0],):
-            raise ValueError(
-                f"y must have one label per row of X, {matrix.shape[0]}; got shape {labels.shape}."
-            )
+            raise ValueError(f"y must have one label per row of X, {matrix.shape[0]}; got shape {labels.shape}.")
         self.classes, codes = np.unique(labels, return_inverse=True)
         if len(self.classes) < 2:
             raise ValueError(f"Training needs at least two classes; y has only one class, {self.classes[0]}.")
@@ -72,9 +70,7 @@ class Multiclass(Field):
         self.rows, self.codes, self.sample_weight = distinct_rows(
             canonical_rows(matrix), codes.astype(np.int32), weights
         )
-        self.core = compile_rows(
-            self.rows, len(self.classes), bool(bias), self.codes, self.sample_weight, self.l2
-        )
+        self.core = compile_rows(self.rows, len(self.classes), bool(bias), self.codes, self.sample_weight, self.l2)
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
 
 

@@ -49,9 +49,7 @@ def check_writable(path: PathLike) -> None:
         raise IsADirectoryError(f"cannot write {shown!r}: it is a folder; give a file name.")
     if target.exists():
         if not os.access(target, os.W_OK):
-            raise PermissionError(
-                f"cannot write {shown!r}: the file is write-protected; choose another name."
-            )
+            raise PermissionError(f"cannot write {shown!r}: the file is write-protected; choose another name.")
         if not target.is_file():
             return  # a device or a pipe: written in place
     if not folder.exists():
@@ -62,19 +60,13 @@ def check_writable(path: PathLike) -> None:
                 f"cannot write {shown!r}: the folder {shown_folder!r} does not exist; create it first."
             )
     if not folder.is_dir():
-        raise NotADirectoryError(
-            f"cannot write {shown!r}: {shown_folder!r} is not a folder; choose another path."
-        )
+        raise NotADirectoryError(f"cannot write {shown!r}: {shown_folder!r} is not a folder; choose another path.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(
-            f"cannot write {shown!r}: the folder {shown_folder!r} is not writable; choose another."
-        )
+        raise PermissionError(f"cannot write {shown!r}: the folder {shown_folder!r} is not writable; choose another.")
 
 
 @contextmanager
-def atomic_write(
-    path: PathLike, mode: Literal["w", "wb"] = "w", *, encoding: str = "utf-8"
-) -> Iterator[IO[Any]]:
+def atomic_write(path: PathLike, mode: Literal["w", "wb"] = "w", *, encoding: str = "utf-8") -> Iterator[IO[Any]]:
     r"""Open a file for writing that appears only when the block ends without an error.
 
     Parameters

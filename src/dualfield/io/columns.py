@@ -86,8 +86,7 @@ def read_columns(
     """
     if separator is not None and (not separator or "\n" in separator):
         raise ValueError(
-            "the separator must be a string without line breaks, at least one character; found "
-            f"{separator!r}."
+            f"the separator must be a string without line breaks, at least one character; found {separator!r}."
         )
     name, content = _content(path_or_file, encoding)
     lines = content.removeprefix("\ufeff").split("\n")
@@ -121,9 +120,7 @@ def read_columns(
     if current:
         sentences.append(Sentence(current, len(lines) + 1 - len(current)))
     if not sentences:
-        raise ValueError(
-            f"{name} has no sentences; expected one token a line and a blank line between sentences."
-        )
+        raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
     return sentences
 
 

@@ -35,11 +35,7 @@ class LBFGS(Solver):
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.corrections, bool)
-            or not isinstance(self.corrections, int)
-            or self.corrections < 1
-        ):
+        if isinstance(self.corrections, bool) or not isinstance(self.corrections, int) or self.corrections < 1:
             raise ValueError(f"LBFGS: corrections must be a positive integer; got {self.corrections!r}.")
 
     def start(self, field: Field, seed: int) -> LBFGSRun:

@@ -8,6 +8,7 @@ import os
 import pickle
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -266,35 +267,36 @@ def test_a_file_with_something_after_its_end_is_refused(content: bytes, tmp_path
     refuse(tmp_path / "model", content + b"\x00", "damaged")
 
 
+def load_and_predict(path: Path, content: bytes) -> None:
+    """Whatever the file says, it is used or refused with a ValueError.
+
+    A changed letter of a name or digit of a weight makes another model; a changed parameter may be refused in use.
+    """
+    path.write_bytes(content)
+    with suppress(ValueError):
+        loaded = ChainCRF.load(path)
+        assert [len(labels) for labels in loaded.predict([[["a"], ["b"]], [["b"]]])] == [2, 1]
+        assert all(np.isfinite(table).all() for table in loaded.predict_marginals([[["a"], ["b"]]]))
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_flipped_byte_loads_or_is_refused(data: st.DataObject, content: bytes, tmp_path: Path) -> None:
+def test_a_flipped_byte_is_used_or_refused(data: st.DataObject, content: bytes, tmp_path: Path) -> None:
     place = data.draw(st.integers(0, len(content) - 1))
     changed = bytearray(content)
     changed[place] ^= data.draw(st.integers(1, 255))
-    (tmp_path / "model").write_bytes(changed)
-    try:
-        loaded = ChainCRF.load(tmp_path / "model")
-    except ValueError:
-        pass
-    else:
-        # A letter of a name or a digit of a weight: whatever it says now, it can be used.
-        assert [len(labels) for labels in loaded.predict([[["a"], ["b"]], [["b"]]])] == [2, 1]
+    load_and_predict(tmp_path / "model", bytes(changed))
 
 
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(max_size=200), data=st.data())
-def test_noise_in_the_middle_loads_or_is_refused(
+def test_noise_in_the_middle_is_used_or_refused(
     noise: bytes, data: st.DataObject, content: bytes, tmp_path: Path
 ) -> None:
     place = data.draw(st.integers(0, len(content)))
-    (tmp_path / "model").write_bytes(content[:place] + noise + content[place + len(noise) :])
-    try:
-        loaded = ChainCRF.load(tmp_path / "model")
-    except ValueError:
-        pass
-    else:
-        assert len(loaded.predict([[["a"], ["b"]]])[0]) == 2
+    load_and_predict(tmp_path / "model", content[:place] + noise + content[place + len(noise) :])
 
 
 # What is a model, but damaged
@@ -473,9 +475,17 @@ def test_weights_that_are_not_finite_are_refused(value: float, content: bytes, t
     refuse(tmp_path / "model", with_arrays(content, weights=weights), "some weights are not finite")
 
 
+@pytest.mark.xfail(reason="arrays are converted whatever their type", raises=pytest.fail.Exception)
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("name", ["weights", "transitions", "row_starts", "row_labels"])
+def test_arrays_of_another_type_are_refused(name: str, content: bytes, tmp_path: Path) -> None:
+    other = load(content)[name].astype(np.complex64)
+    refuse(tmp_path / "model", with_arrays(content, **{name: other}), name)
+
+
 @pytest.mark.xfail(reason="numbers are cut to 32 bits before they are checked")
 def test_a_transition_beyond_32_bits_is_refused(content: bytes, tmp_path: Path) -> None:
-    beyond = load(content)["transitions"] + 2**32
+    beyond = load(content)["transitions"].astype(np.int64) + 2**32
     refuse(tmp_path / "model", with_arrays(content, transitions=beyond), "transitions are damaged")
 
 

@@ -162,7 +162,6 @@ def test_bad_sample_weights_are_refused(weight: Any, match: str) -> None:
     refuses(ValueError, match, lambda: ChainCRF().fit(X, Y, sample_weight=weight))
 
 
-@pytest.mark.xfail(reason="ascontiguousarray makes a number a vector of one, so the branch for numbers is dead")
 def test_one_number_weighs_all_sequences() -> None:
     scaled = ChainCRF(random_state=0).fit(X, Y, sample_weight=2.0)
     written_out = ChainCRF(random_state=0).fit(X, Y, sample_weight=[2.0, 2.0, 2.0])
@@ -213,7 +212,6 @@ def test_scoring_wants_labels_that_fit() -> None:
     refuses(TypeError, "labels of y are of type int", lambda: crf.score(X, [[1, 2], [2, 1], [1]]))
 
 
-@pytest.mark.xfail(reason="score hands its weights to np.average unchecked")
 @pytest.mark.parametrize("weight", [[0.0, 0.0, 0.0], [1.0, 1.0], [1.0, np.nan, 1.0], [1.0, -1.0, 1.0]])
 def test_scoring_wants_weights_that_fit(weight: Any) -> None:
     crf = ChainCRF(random_state=0).fit(X, Y)
@@ -226,7 +224,6 @@ def test_kbest_wants_a_positive_number(k: Any) -> None:
     refuses(ValueError, f"k must be a positive integer; got {k!r}", lambda: crf.predict_kbest(X, k))
 
 
-@pytest.mark.xfail(reason="sample turns n into an int unchecked; a negative one is refused without its value")
 @pytest.mark.parametrize("n", [-1, 1.5, "2", None])
 def test_sampling_wants_a_number(n: Any) -> None:
     crf = ChainCRF(random_state=0).fit(X, Y)
@@ -240,7 +237,6 @@ def test_predicting_nothing_gives_nothing() -> None:
     assert crf.predict_kbest(nothing) == crf.sample(nothing) == []
 
 
-@pytest.mark.xfail(reason="np.split of nothing is one empty array")
 def test_marginals_of_nothing_are_nothing() -> None:
     assert ChainCRF(random_state=0).fit(X, Y).predict_marginals(encode(X)[:0]) == []
 
@@ -286,7 +282,7 @@ def test_solve_refuses_bad_arguments(argument: dict[str, Any], match: str) -> No
 def test_a_state_fits_only_its_own_solver_and_field() -> None:
     field = fields.Chain(X, Y)
     state = solve(field, "sdca", random_state=0).state
-    refuses(TypeError, "comes from SDCA; LBFGS cannot go on", lambda: solve(field, "lbfgs", state=state))
+    refuses(TypeError, "comes from SDCA\\(.*LBFGS\\(.*cannot go on", lambda: solve(field, "lbfgs", state=state))
     refuses(ValueError, "belongs to another field", lambda: solve(fields.Chain(X, Y), "sdca", state=state))
     assert solve(field, "sdca", state=state).state is state
 

@@ -26,18 +26,13 @@ MODULES = [
 ]
 
 
-WRONG = {
-    "dualfield.oracles.chain": "the example of entropy prints np.float64(3.0) with NumPy 2",
-}
-
-
 def test_the_modules_are_found() -> None:
     assert {"dualfield.driver", "dualfield.estimators.chain_crf", "dualfield.io.columns"} <= set(MODULES)
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.xfail(reason=WRONG[name])) if name in WRONG else name for name in MODULES],
+    MODULES,
 )
 def test_the_examples_of_a_module_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

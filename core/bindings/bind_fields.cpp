@@ -92,6 +92,7 @@ void bind_common(nb::class_<F>& bound) {
             "primal",
             [](const F& field, Vector<double> w) {
                 check_weights(field, w);
+                require(field.labelled(), "the field has no labels to compare with");
                 nb::gil_scoped_release release;
                 return evaluate_primal(field, w.data(), nullptr);
             },
@@ -100,6 +101,7 @@ void bind_common(nb::class_<F>& bound) {
             "gradient",
             [](const F& field, Vector<double> w) {
                 check_weights(field, w);
+                require(field.labelled(), "the field has no labels to compare with");
                 auto gradient = new_array<double, 1>({w.shape(0)});
                 double value = 0.0;
                 {
@@ -156,6 +158,7 @@ void bind_chain(nb::class_<Chain<Rows>>& bound) {
                 check_weights(field, w);
                 check_range(field, i, i + 1);
                 require(k >= 1, "k must be at least 1");
+                k = std::min(k, labellings(field.length(i), field.labels()));
                 const std::size_t T = static_cast<std::size_t>(field.length(i));
                 std::vector<std::int32_t> paths(static_cast<std::size_t>(k) * T);
                 std::vector<double> log_p(static_cast<std::size_t>(k));

@@ -57,6 +57,7 @@ auto viterbi(Input<double, 2> node, Input<double, 3> edge) {
 auto kbest(Input<double, 2> node, Input<double, 3> edge, Index k) {
     const ChainPotentials chain = chain_of(node, edge);
     require(k >= 1, "k must be at least 1");
+    k = std::min(k, labellings(chain.length, chain.labels));
     const std::size_t T = extent(chain.length);
     std::vector<std::int32_t> paths(extent(k) * T);
     std::vector<double> scores(extent(k));

@@ -77,6 +77,7 @@ void bind_sdca(nb::module_& m, const char* name) {
             "__init__",
             [](Solver* self, const F& field, double non_uniformity, Index permutation_every,
                double subprecision, double epsilon, std::uint64_t seed) {
+                require(field.labelled(), "the field has no labels to train on");
                 Index i = 0;
                 while (i < field.blocks() && !(field.sample_weight(i) > 0.0)) ++i;
                 require(i < field.blocks(), "no block has a positive sample weight");
@@ -84,7 +85,7 @@ void bind_sdca(nb::module_& m, const char* name) {
             },
             "field"_a, "non_uniformity"_a, "permutation_every"_a, "subprecision"_a, "epsilon"_a, "seed"_a,
             nb::keep_alive<1, 2>())
-        .def("start", &Solver::start, nb::call_guard<nb::gil_scoped_release>())
+        .def("start", &Solver::start, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("run", &Solver::run, "max_updates"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("adopt_confirmed", &Solver::adopt_confirmed)
@@ -108,7 +109,14 @@ void bind_lbfgs(nb::module_& m, const char* name) {
     using namespace nb::literals;
     using Solver = LBFGS<F>;
     nb::class_<Solver>(m, name)
-        .def(nb::init<const F&, Index>(), "field"_a, "corrections"_a, nb::keep_alive<1, 2>())
+        .def(
+            "__init__",
+            [](Solver* self, const F& field, Index corrections) {
+                require(field.labelled(), "the field has no labels to train on");
+                require(corrections >= 1, "corrections must be at least 1");
+                new (self) Solver(field, corrections);
+            },
+            "field"_a, "corrections"_a, nb::keep_alive<1, 2>())
         .def(
             "start",
             [](Solver& solver, Vector<double> weights) {

@@ -54,6 +54,7 @@ class Chain {
           end_start_(begin_start_ + (shape_.begin ? shape_.labels : 0)),
           dimension_(end_start_ + (shape_.end ? shape_.labels : 0)) {}
 
+    bool labelled() const { return labels_ != nullptr; }
     Index blocks() const { return data_.blocks; }
     Index dimension() const { return dimension_; }
     Index labels() const { return shape_.labels; }

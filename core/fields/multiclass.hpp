@@ -31,6 +31,7 @@ class Multiclass {
           sample_weight_(sample_weight),
           l2_(l2) {}
 
+    bool labelled() const { return y_ != nullptr; }
     Index blocks() const { return data_.blocks; }
     Index labels() const { return labels_; }
     Index dimension() const { return rows_.size() + (bias_ ? labels_ : 0); }

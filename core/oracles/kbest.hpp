@@ -10,6 +10,17 @@
 
 namespace dualfield {
 
+// K^T, or the largest number where that is larger still.
+inline Index labellings(Index length, Index labels) {
+    constexpr Index kMost = std::numeric_limits<Index>::max();
+    Index count = 1;
+    for (Index t = 0; t < length; ++t) {
+        if (count > kMost / labels) return kMost;
+        count *= labels;
+    }
+    return count;
+}
+
 class KBest {
    public:
     // Returns how many paths exist, min(k, K^T). `paths` is k x T, `scores` k.

@@ -47,25 +47,24 @@ class SDCA {
     }
 
     // mu = epsilon * uniform + (1 - epsilon) * truth. Along this segment w is linear in epsilon and the
-    // entropies have a closed form, so the best epsilon is a one-dimensional concave maximisation.
-    void start() {
-        for (Index i : sampler_.order()) {
-            double* m = room(marginals_, field_.compact_size(i));
-            double* table = room(candidate_, field_.table_size(i));
-            field_.initial_table(i, 1.0, table);
-            field_.compact(i, table, m);
-            field_.subtract_truth(i, m);
-            field_.pull(i, m, direction_);
-            field_.apply(weights_.data(), -field_.sample_weight(i) / field_.l2(), direction_);
+    // entropies have a closed form, so the best epsilon is a one-dimensional concave maximisation. In slices
+    // like run(); true when it is complete.
+    bool start(double seconds) {
+        const Deadline deadline(seconds);
+        const Index active = sampler_.draws_per_pass();
+        while (start_cursor_ < active) {
+            add_uniform_minus_truth(sampler_.order()[start_cursor_++]);
+            if (start_cursor_ == active) choose_epsilon();
+            if (deadline.passed()) return false;
         }
-        epsilon_ = options_.epsilon > 0.0 ? options_.epsilon : best_epsilon();
-        scale(field_.dimension(), epsilon_, weights_.data());
-        dual_ = -0.5 * field_.l2() * squared_norm(field_.dimension(), weights_.data());
-        for (Index i : sampler_.order()) {
+        while (start_cursor_ < 2 * active) {
+            const Index i = sampler_.order()[start_cursor_++ - active];
             field_.initial_table(i, epsilon_, table(i));
             entropy_[i] = field_.initial_entropy(i, epsilon_);
             dual_ += field_.sample_weight(i) * entropy_[i];
+            if (deadline.passed() && start_cursor_ < 2 * active) return false;
         }
+        return true;
     }
 
     // Runs updates until there were `max_updates` or the time is over; returns how many there were.
@@ -145,6 +144,22 @@ class SDCA {
     }
 
    private:
+    void add_uniform_minus_truth(Index i) {
+        double* m = room(marginals_, field_.compact_size(i));
+        double* uniform = room(candidate_, field_.table_size(i));
+        field_.initial_table(i, 1.0, uniform);
+        field_.compact(i, uniform, m);
+        field_.subtract_truth(i, m);
+        field_.pull(i, m, direction_);
+        field_.apply(weights_.data(), -field_.sample_weight(i) / field_.l2(), direction_);
+    }
+
+    void choose_epsilon() {
+        epsilon_ = options_.epsilon > 0.0 ? options_.epsilon : best_epsilon();
+        scale(field_.dimension(), epsilon_, weights_.data());
+        dual_ = -0.5 * field_.l2() * squared_norm(field_.dimension(), weights_.data());
+    }
+
     void update(Index i) {
         const Index size = field_.table_size(i), compact_size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
@@ -280,7 +295,7 @@ class SDCA {
     Index updates_ = 0, oracle_calls_ = 0, evaluations_ = 0;
 
     Certificate certificate_;
-    Index confirm_cursor_ = 0;
+    Index start_cursor_ = 0, confirm_cursor_ = 0;
     ExactSum losses_, entropies_;
     double magnitude_ = 0.0;
     struct {

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +69,8 @@ def solve(
     field : Field
         The problem, from ``dualfield.fields``.
     solver : Solver or str
-        A solver from ``dualfield.solvers``, its name in lower case, or "auto".
+        A solver from ``dualfield.solvers``, its name in lower case, or "auto": what suits the field, SDCA for chains,
+        L-BFGS for one node.
     tol : float
         The run ends when a confirmed duality gap is at most ``tol`` times the objective.
     max_passes : int
@@ -93,7 +95,7 @@ def solve(
     >>> solution.certificate, solution.relative_gap <= 1e-4
     ('exact', True)
     """
-    solver = resolve(solver)
+    solver = resolve(solver, field.default_solver)
     check_limits(tol, max_passes)
     solver.check(field)
     clock = _Clock(field.preparation if state is None else (0.0, 0.0))
@@ -103,7 +105,7 @@ def solve(
 
 def check_limits(tol: float, max_passes: int) -> None:
     """Refuse a tolerance or a number of passes that makes no sense."""
-    if not (isinstance(tol, int | float | np.floating) and math.isfinite(tol) and tol >= 0):
+    if not (isinstance(tol, Real) and not isinstance(tol, bool) and math.isfinite(tol) and tol >= 0):
         raise ValueError(f"tol must be a finite number, not negative; got {tol!r}.")
     if isinstance(max_passes, bool) or not isinstance(max_passes, int | np.integer) or max_passes < 1:
         raise ValueError(f"max_passes must be a positive integer; got {max_passes!r}.")
@@ -112,9 +114,11 @@ def check_limits(tol: float, max_passes: int) -> None:
 def _bind(field: Field, solver: Solver, state: Run | None, random_state: int | np.random.RandomState | None) -> Run:
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     if state is None:
-        return solver.start(field, seed)
-    if state.solver_name != solver.name:
-        raise TypeError(f"The state comes from {state.solver_name}; {solver.name} cannot go on from it.")
+        run = solver.start(field, seed)
+        run.solver = solver
+        return run
+    if state.solver != solver:
+        raise TypeError(f"The state comes from {state.solver}; {solver} cannot go on from it.")
     if state.field is not field:
         raise ValueError("The state belongs to another field; give solve() the field object that it was made with.")
     return state
@@ -135,8 +139,12 @@ class _Drive:
     def to_the_end(self) -> Solution:
         try:
             status = self._passes()
-            if self.bound is _UNCONFIRMED:
+            if self.bound is _UNCONFIRMED and status != "diverged":
                 self._confirm()
+            if self.bound is not _UNCONFIRMED and not math.isfinite(self.bound.gap):
+                status = "diverged"
+            if status == "diverged":
+                self.bound = _UNCONFIRMED
         except KeyboardInterrupt:
             status, self.bound = "interrupted", _UNCONFIRMED
         confirmed = self.bound is not _UNCONFIRMED
@@ -166,6 +174,8 @@ class _Drive:
             self.passes += 1
             self.bound = _UNCONFIRMED
             gap, primal = self.run.estimate()
+            if not math.isfinite(gap):
+                return "diverged"
             met = False
             if gap * self.understated <= self.tol * primal:
                 self._confirm()
@@ -190,7 +200,7 @@ class _Drive:
         self.bound = self.run.bound
 
     def _met(self) -> bool:
-        return self.bound.gap <= self.tol * self.bound.primal
+        return math.isfinite(self.bound.gap) and self.bound.gap <= self.tol * self.bound.primal
 
     def _record(self) -> None:
         row = {
@@ -216,11 +226,12 @@ class _Drive:
             )
             with self.clock.paused():
                 for callback in self.callbacks:
-                    stop = callback(progress) is True or stop
+                    answer = callback(progress)
+                    stop = stop or (isinstance(answer, bool | np.bool_) and bool(answer))
         return stop
 
     def _message(self, status: Status) -> str:
-        name = self.run.solver_name
+        name = self.run.solver.name
         relative = self.bound.gap / self.bound.primal if self.bound.primal > 0 else math.nan
         proven = f"the objective is proven to be within {relative:.1e} (relative) of the optimum"
         after = f"after {self.passes} pass{'' if self.passes == 1 else 'es'}"
@@ -229,6 +240,8 @@ class _Drive:
             "max_passes": f"{name} stopped at max_passes={self.max_passes} before tol={self.tol:g}: {proven}; "
             "raise max_passes or tol.",
             "stopped": f"{name} was stopped by a callback {after}: {proven}.",
+            "diverged": f"{name} stopped {after}: the objective is too large for floating point, so nothing is proven; "
+            "scale the attributes down or raise l2.",
             "stalled": f"{name} can make no further progress in floating point {after}: {proven}.",
             "interrupted": f"{name} was interrupted {after}: the weights are those reached so far, "
             "and their distance from the optimum is not known.",

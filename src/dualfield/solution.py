@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Solution"]
 
 Certificate = Literal["exact", "relaxed", "none"]
-Status = Literal["converged", "max_passes", "stopped", "interrupted", "stalled"]
+Status = Literal["converged", "max_passes", "stopped", "interrupted", "stalled", "diverged"]
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Solution:
         to be no further than this above the optimum. NaN where not confirmed; never an estimate.
     certificate : {"exact", "relaxed", "none"}
         Which problem the gap speaks of: the one asked for, its relaxation, or none.
-    status : {"converged", "max_passes", "stopped", "interrupted", "stalled"}
+    status : {"converged", "max_passes", "stopped", "interrupted", "stalled", "diverged"}
         Why the run ended.
     message : str
         The same as a full sentence.

@@ -110,8 +110,8 @@ def test_eval_counts_an_unseen_label_as_an_error(dualfield, files, model):
     (files / "odd.txt").write_text("Ada B-PLANET\nflew O\n")
     code, _, err = dualfield("eval", files / "odd.txt", "-m", model)
     assert code == 0
-    assert "1 token" in err
-    assert "count as errors" in err
+    assert "1 label" in err
+    assert "counted as errors" in err
 
 
 def test_gzip_and_separator(dualfield, tmp_path):

@@ -196,9 +196,9 @@ def test_an_unseen_label_counts_as_an_error_with_a_warning(crf: ChainCRF) -> Non
     X = [[["w=a"], ["w=b"]]]
     right = crf.predict(X)[0]
     assert crf.score(X, [right]) == 1.0
-    with pytest.warns(UserWarning, match="1 position of y"):
+    with pytest.warns(UserWarning, match="1 label of y"):
         assert crf.score(X, [[right[0], "UNSEEN"]]) == 0.5
-    with pytest.warns(UserWarning, match="2 positions of y"):
+    with pytest.warns(UserWarning, match="2 labels of y"):
         assert crf.score(X, [["NEW", "UNSEEN"]]) == 0.0
 
 

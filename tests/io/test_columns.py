@@ -15,9 +15,7 @@ from dualfield.io import Sentence, read_columns, write_columns
 
 cells = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=" \t\n\r\f\v\ufeff"), min_size=1)
 corpora = st.integers(1, 3).flatmap(
-    lambda width: st.lists(
-        st.lists(st.tuples(*[cells] * width), min_size=1, max_size=4), min_size=1, max_size=4
-    )
+    lambda width: st.lists(st.lists(st.tuples(*[cells] * width), min_size=1, max_size=4), min_size=1, max_size=4)
 )
 
 
@@ -51,9 +49,7 @@ def test_what_is_written_reads_back(corpus: list[list[tuple[str, ...]]], separat
     st.lists(st.lists(st.tuples(st.text(), st.text()), min_size=1), min_size=1),
     st.sampled_from([" ", "\t", "|"]),
 )
-def test_rows_of_any_text_are_refused_or_read_back(
-    corpus: list[list[tuple[str, str]]], separator: str
-) -> None:
+def test_rows_of_any_text_are_refused_or_read_back(corpus: list[list[tuple[str, str]]], separator: str) -> None:
     file = io.StringIO(newline="")
     refusal = ""
     try:
@@ -63,12 +59,8 @@ def test_rows_of_any_text_are_refused_or_read_back(
     if refusal:
         assert "cannot be written with the separator" in refusal
     else:
-        expected = (
-            "\ufeff" + file.getvalue()
-        )  # a mark of its own, lest a first word that is one be taken for it
-        assert (
-            read_columns(io.StringIO(expected), separator=None if separator == " " else separator) == corpus
-        )
+        expected = "\ufeff" + file.getvalue()  # a mark of its own, lest a first word that is one be taken for it
+        assert read_columns(io.StringIO(expected), separator=None if separator == " " else separator) == corpus
 
 
 @pytest.mark.parametrize("name", ["plain.txt", "packed.txt.gz"])

@@ -136,8 +136,8 @@ def evaluate(file: InputFile, model: ModelFile, separator: Separator = None, enc
     unseen = sum(label not in known for labels in data.y for label in labels)
     if unseen:
         console.print(
-            f"Warning: {unseen} token{'' if unseen == 1 else 's'} of {file} have a label that training has not seen; "
-            "they count as errors.",
+            f"Warning: {unseen} label{'' if unseen == 1 else 's'} of {file} did not occur in training; "
+            "counted as errors.",
             markup=False,
             soft_wrap=True,
         )

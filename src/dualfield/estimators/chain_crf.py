@@ -19,6 +19,7 @@ from dualfield.estimators import chain_file
 from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.features import Encoded, encode, encode_labels
 from dualfield.fields import Chain, Field
+from dualfield.fields.base import check_sample_weight
 from dualfield.solvers import Solver
 
 __all__ = ["ChainCRF"]
@@ -183,7 +184,7 @@ class ChainCRF(BaseEstimator):
         """The probability of each label at each position: one array (T, K) per sequence, columns as ``classes_``."""
         encoded, core = self._compiled(X)
         stacked = in_ranges(lambda a, b: core.marginals(self.weights_, a, b), len(encoded), self.n_jobs)
-        return np.split(stacked, encoded.offsets[1:-1])
+        return [stacked[a:b] for a, b in pairwise(encoded.offsets.tolist())]
 
     def predict_posterior(self, X: Any) -> list[list[Any]]:
         """The label of largest marginal at each position, which minimises the expected number of wrong labels."""
@@ -207,6 +208,8 @@ class ChainCRF(BaseEstimator):
         self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
     ) -> list[list[list[Any]]]:
         """``n`` independent labellings of each sequence, drawn from ``p(y | x)``."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"n must be an integer, not negative; got {n!r}.")
         encoded, core = self._compiled(X)
         seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=len(encoded))
         return [
@@ -216,18 +219,21 @@ class ChainCRF(BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of positions labelled correctly. A label unseen in training counts as an error, with a warning."""
         encoded, core = self._compiled(X)
+        if len(encoded) == 0:
+            raise ValueError("X has no sequences to score.")
         _, codes = encode_labels(y, encoded.lengths, self.classes_)
         unseen = int((codes < 0).sum())
         if unseen:
             warnings.warn(
-                f"{unseen} position{'' if unseen == 1 else 's'} of y have a label that training has not seen; they "
-                "count as errors.",
+                f"{unseen} label{'' if unseen == 1 else 's'} of y did not occur in training; counted as errors.",
                 UserWarning,
                 stacklevel=2,
             )
         found = in_ranges(lambda a, b: core.decode(self.weights_, a, b), len(encoded), self.n_jobs)
-        weights = None if sample_weight is None else np.repeat(np.asarray(sample_weight), encoded.lengths)
-        return float(np.average(found == codes, weights=weights))
+        weights = check_sample_weight(sample_weight, len(encoded), "sequence")
+        return float(
+            np.average(found == codes, weights=None if weights is None else np.repeat(weights, encoded.lengths))
+        )
 
     def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
         """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import solvers
+from dualfield.estimators.training import check_parameters
 from dualfield.features import Columns, Vocabulary
 from dualfield.fields import ChainLayout
 from dualfield.io.model_file import Arrays, read_model, write_model
@@ -52,13 +53,14 @@ def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:
         if description["estimator"] != "ChainCRF":
             raise ValueError(f"it holds a model of another kind, {description['estimator']!r}")
         return _restore(kind, arrays, description)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        shown = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        shown = f"it lacks {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
         raise ValueError(f"{os.fspath(path)!r} cannot be used as a ChainCRF: {shown}.") from error
 
 
 def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> Model:
     crf = kind(**_parameters(description["parameters"]))
+    check_parameters(crf)
     columns, flags = description["columns"], description["layout"]
     vocabulary: Vocabulary | Columns
     if columns is None:
@@ -67,21 +69,23 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
         vocabulary = Columns(int(columns))
     rows = None
     if "row_starts" in arrays:
-        rows = arrays["row_starts"].astype(np.int64), arrays["row_labels"].astype(np.int32)
-    classes = np.array(description["classes"])
-    if classes.ndim != 1 or len(classes) < 2:
+        rows = _typed(arrays, "row_starts", np.int64), _typed(arrays, "row_labels", np.int32)
+    labels = description["classes"]
+    kinds = set(map(type, labels))
+    if len(labels) < 2 or kinds not in ({str}, {int}) or labels != sorted(set(labels)):
         raise ValueError("its labels are damaged")
+    classes = np.array(labels)
     layout = ChainLayout(
         len(vocabulary),
         len(classes),
-        arrays["transitions"].astype(np.int32),
+        _typed(arrays, "transitions", np.int32),
         rows,
         bool(flags["bias"]),
         bool(flags["begin"]),
         bool(flags["end"]),
     )
     _check_layout(layout)
-    weights = arrays["weights"].astype(np.float64)
+    weights = _typed(arrays, "weights", np.float64, np.float32).astype(np.float64)
     if weights.shape != (layout.dimension,):
         raise ValueError(f"it should have {layout.dimension} weights but has {weights.shape}")
     if not np.isfinite(weights).all():
@@ -92,10 +96,18 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
     return crf
 
 
+def _typed(arrays: Arrays, name: str, *types: type) -> npt.NDArray[Any]:
+    """An array of the file, of one of the types that ``save`` writes."""
+    if arrays[name].dtype not in types:
+        raise ValueError(f"its {name} are of type {arrays[name].dtype}")
+    return arrays[name]
+
+
 def _check_layout(layout: ChainLayout) -> None:
     """Refuse a layout that would point outside its arrays."""
     size = layout.n_labels * layout.n_labels
-    if layout.transitions.ndim != 1 or not ((layout.transitions >= 0) & (layout.transitions < size)).all():
+    flat = layout.transitions
+    if flat.ndim != 1 or not ((flat >= 0) & (flat < size)).all() or (np.diff(flat) <= 0).any():
         raise ValueError("its transitions are damaged")
     if layout.rows is None:
         return
@@ -108,6 +120,10 @@ def _check_layout(layout: ChainLayout) -> None:
         or (np.diff(starts) < 0).any()
         or not ((labels >= 0) & (labels < layout.n_labels)).all()
     ):
+        raise ValueError("its table of observed pairs is damaged")
+    first_of_row = np.zeros(len(labels) + 1, dtype=bool)
+    first_of_row[starts] = True
+    if (np.diff(labels)[~first_of_row[1:-1]] <= 0).any():
         raise ValueError("its table of observed pairs is damaged")
 
 

@@ -25,7 +25,7 @@ __all__ = ["check_parameters", "in_ranges", "train"]
 
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters that make no sense, before any work."""
-    resolve(estimator.solver)
+    resolve(estimator.solver, "sdca")
     check_l2(estimator.l2)
     check_limits(estimator.tol, estimator.max_passes)
     _threads(estimator.n_jobs)
@@ -41,7 +41,7 @@ def train(
     """
     state: Run | None = getattr(estimator, "_run", None) if estimator.warm_start else None
     if state is not None:
-        if same_problem(state.field) and state.solver_name == resolve(estimator.solver).name:
+        if same_problem(state.field) and state.solver == resolve(estimator.solver, field.default_solver):
             field = state.field
         else:
             warnings.warn(
@@ -65,7 +65,9 @@ def train(
         )
     estimator._run = solution.state if estimator.warm_start else None
     solution.state = None
-    if solution.status in ("max_passes", "interrupted", "stalled") and estimator.tol > 0:
+    if solution.status == "interrupted" or (
+        solution.status in ("max_passes", "stalled", "diverged") and estimator.tol > 0
+    ):
         warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
     return solution
 

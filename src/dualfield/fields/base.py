@@ -22,6 +22,7 @@ class Field(ABC):
 
     offers: ClassVar[frozenset[str]]
     name: ClassVar[str]
+    default_solver: ClassVar[str]  # what "auto" means here
     core: Any
     l2: float
     preparation: tuple[float, float]  # wall and CPU seconds from encoded data to the compiled field
@@ -63,9 +64,8 @@ def check_sample_weight(sample_weight: npt.ArrayLike | None, n: int, what: str) 
     """Return the weights as an array, or refuse them with the first offending place."""
     if sample_weight is None:
         return None
-    weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.full(n, float(weights)) if weights.ndim == 0 else np.ascontiguousarray(weights)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have one entry per {what}, {n} in all; got shape {weights.shape}.")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))

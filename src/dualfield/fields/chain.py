@@ -50,6 +50,7 @@ class Chain(Field):
     """
 
     name: ClassVar[str] = "Chain"
+    default_solver: ClassVar[str] = "sdca"
     offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
 
     def __init__(
@@ -68,6 +69,8 @@ class Chain(Field):
     ) -> None:
         self.l2 = check_l2(l2)
         encoded: Encoded = encode(X)
+        if len(encoded) == 0:
+            raise ValueError("X has no sequences; expected at least one.")
         before = time.perf_counter(), time.process_time()
         self.classes, self.codes = encode_labels(y, encoded.lengths)
         self.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")

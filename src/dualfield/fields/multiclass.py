@@ -46,6 +46,8 @@ class Multiclass(Field):
     """
 
     name: ClassVar[str] = "Multiclass"
+    # Points are often dense and far from centred, where the dual method needs thousands of passes.
+    default_solver: ClassVar[str] = "lbfgs"
     offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
 
     def __init__(

@@ -39,8 +39,13 @@ def write_model(path: str | os.PathLike[str], arrays: Arrays, description: dict[
     """
     metadata = {"format": _MARK, "format_version": str(FORMAT_VERSION), "model": json.dumps(description)}
     content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata=metadata)
+    size = int.from_bytes(content[:8], "little")
+    # The library writes the header's entries in random order; sorted, the same model is the same file.
+    header = json.dumps(json.loads(content[8 : 8 + size]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
     with atomic_write(path, "wb") as file:
-        file.write(content)
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.write(memoryview(content)[8 + size :])
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
@@ -70,7 +75,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         raise ValueError(f"{shown!r} is not a model file, or it is damaged: {error}.") from error
     try:
         description = json.loads(metadata["model"])
-    except (KeyError, json.JSONDecodeError, RecursionError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise ValueError(f"{shown!r} is damaged: its description cannot be read ({error}).") from error
     if not isinstance(description, dict):
         raise ValueError(f"{shown!r} is damaged: its description is not an object.")

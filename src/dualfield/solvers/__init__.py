@@ -12,19 +12,18 @@ BY_CLASS_NAME: dict[str, type[Solver]] = {solver.name: solver for solver in (SDC
 _BY_NAME = {name.lower(): solver for name, solver in BY_CLASS_NAME.items()}
 
 
-def resolve(solver: Solver | str) -> Solver:
-    """The solver for a name; "auto" is SDCA with gap sampling, the fastest to a certificate so far.
+def resolve(solver: Solver | str, auto: str) -> Solver:
+    """The solver for a name; ``auto`` is the name that "auto" stands for.
 
     Examples
     --------
-    >>> resolve("lbfgs")
+    >>> resolve("auto", "lbfgs")
     LBFGS(corrections=10)
     """
     if isinstance(solver, Solver):
         return solver
-    if solver == "auto":
-        return SDCA()
-    if isinstance(solver, str) and solver in _BY_NAME:
-        return _BY_NAME[solver]()
+    name = auto if solver == "auto" else solver
+    if isinstance(name, str) and name in _BY_NAME:
+        return _BY_NAME[name]()
     names = ", ".join(repr(name) for name in ("auto", *_BY_NAME))
     raise ValueError(f"solver must be one of {names}, or an object from dualfield.solvers; got {solver!r}.")

@@ -28,7 +28,7 @@ class Bound(NamedTuple):
 class Run(ABC):
     """A solver at work on a field."""
 
-    solver_name: ClassVar[str]
+    solver: Solver
     field: Field
 
     @abstractmethod

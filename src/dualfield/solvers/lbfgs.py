@@ -46,8 +46,6 @@ class LBFGS(Solver):
 class LBFGSRun(Run):
     """A run of :class:`LBFGS`: weights, gradient, and the past corrections."""
 
-    solver_name: ClassVar[str] = "LBFGS"
-
     def __init__(self, field: Field, core: Any) -> None:
         self.field = field
         self._core = core

@@ -91,8 +91,6 @@ class SDCA(Solver):
 class SDCARun(Run):
     """A run of :class:`SDCA`: the tables of marginals, the recorded gaps, the random generator."""
 
-    solver_name: ClassVar[str] = "SDCA"
-
     def __init__(self, field: Field, core: Any) -> None:
         self.field = field
         self._core = core
@@ -101,8 +99,8 @@ class SDCARun(Run):
 
     def advance(self, seconds: float) -> bool:
         if not self._started:
-            self._core.start()
-            self._started = True
+            self._started = self._core.start(seconds)
+            return False
         per_pass = self._core.updates_per_pass
         missing = per_pass - self._core.updates % per_pass
         return bool(self._core.run(missing, seconds) == missing)
@@ -135,6 +133,8 @@ class SDCARun(Run):
         return float(self._core.epsilon)
 
     def weights(self) -> npt.NDArray[np.float64]:
+        if not self._started:
+            return np.zeros(self.field.dimension)
         weights: npt.NDArray[np.float64] = self._core.weights()
         return weights
 

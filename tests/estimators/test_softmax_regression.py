@@ -28,7 +28,7 @@ def iris() -> tuple[Any, Any]:
 
 # Some checks have points around 100 and two opposite labels: a dual solver would need more than its 500 passes.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([SoftmaxRegression(), SoftmaxRegression(solver="lbfgs")])
+@parametrize_with_checks([SoftmaxRegression(), SoftmaxRegression(solver="sdca")])
 def test_scikit_learn_accepts_the_estimator(estimator: Any, check: Any) -> None:
     check(estimator)
 

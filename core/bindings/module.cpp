@@ -7,10 +7,9 @@ void bind_fields(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 }  // namespace dualfield
 
-// The name of the module is a macro itself, so it takes one more expansion.
-#define DUALFIELD_DEFINE_MODULE(name, variable) NB_MODULE(name, variable)
-
-DUALFIELD_DEFINE_MODULE(DUALFIELD_MODULE, m) {
+NB_MODULE(DUALFIELD_MODULE, m) {
+    // Objects that outlive the interpreter, held by a debugger or a test runner, are no concern of a user.
+    nanobind::set_leak_warnings(false);
     m.doc() = "The compiled core of dualfield.";
     dualfield::bind_oracles(m);
     dualfield::bind_fields(m);

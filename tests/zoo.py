@@ -1,0 +1,102 @@
+"""Small named problems and all solvers: a new field or solver inherits every test by being listed here."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dualfield import LBFGS, SDCA, Solution, fields, solve
+from dualfield.fields import Field
+from dualfield.solvers import Solver
+
+SOLVERS: list[Solver] = [
+    SDCA(),
+    SDCA(sampling="uniform"),
+    SDCA(permutation_every=0),
+    LBFGS(),
+]
+
+
+def dense_sequences(
+    n: int, labels: int = 3, columns: int = 4, longest: int = 5, seed: int = 0
+) -> tuple[list[Any], list[Any]]:
+    """Sequences of normal vectors whose labels depend on them, with noise."""
+    random = np.random.default_rng(seed)
+    map_to_labels = random.normal(size=(columns, labels))
+    X = [random.normal(size=(random.integers(1, longest + 1), columns)) for _ in range(n)]
+    y = [(x @ map_to_labels + random.gumbel(size=(len(x), labels))).argmax(axis=1) for x in X]
+    y[0][0], y[-1][-1] = 0, labels - 1
+    return X, y
+
+
+def word_sequences(n: int, seed: int = 0) -> tuple[list[Any], list[Any]]:
+    """Sequences of a few string attributes, some of them rare, as in natural language."""
+    random = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        words = random.geometric(0.15, size=random.integers(1, 8))
+        X.append([[f"word={w}", f"ends={w % 3}", f"next={v}"] for w, v in zip(words, np.roll(words, -1), strict=True)])
+        y.append([("NOUN", "VERB", "X")[(w + random.integers(2)) % 3] for w in words])
+    return X, y
+
+
+def chain(X: Any, y: Any, **options: Any) -> Field:
+    return fields.Chain(X, y, **options)
+
+
+def points(n: int, labels: int = 3, columns: int = 5, seed: int = 0) -> tuple[Any, Any]:
+    """Normal vectors and labels that depend on them, with noise."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, columns))
+    scores = X @ random.normal(size=(columns, labels)) + random.gumbel(size=(n, labels))
+    y = scores.argmax(axis=1)
+    y[:labels] = np.arange(labels)
+    return X, y
+
+
+def weights_with_zeros(n: int) -> Any:
+    return np.resize([1.0, 0.0, 2.5, 0.3], n)
+
+
+PROBLEMS: dict[str, Callable[[], Field]] = {
+    "chain-dense": lambda: chain(*dense_sequences(12)),
+    "chain-words": lambda: chain(*word_sequences(10)),
+    "chain-observed": lambda: chain(*word_sequences(10), state_features="observed", transitions="observed"),
+    "chain-bare": lambda: chain(*word_sequences(8), bias=False, begin=False, end=False),
+    "chain-weighted": lambda: chain(*dense_sequences(12), sample_weight=weights_with_zeros(12)),
+    "chain-one-block": lambda: chain([[["a"], ["b"], ["a", "c"]]], [["A", "B", "A"]]),
+    "chain-two-labels": lambda: chain(*dense_sequences(10, labels=2)),
+    "chain-single-positions": lambda: chain(*dense_sequences(12, longest=1)),
+    "chain-duplicates": lambda: chain(*(part * 3 for part in word_sequences(4))),
+    "chain-strong-penalty": lambda: chain(*dense_sequences(12), l2=1e3),
+    "chain-weak-penalty": lambda: chain(*dense_sequences(8), l2=1e-2),
+    "multiclass-dense": lambda: fields.Multiclass(*points(30)),
+    "multiclass-two-labels": lambda: fields.Multiclass(*points(20, labels=2)),
+    "multiclass-bare": lambda: fields.Multiclass(*points(20), bias=False),
+    "multiclass-weighted": lambda: fields.Multiclass(*points(20), sample_weight=weights_with_zeros(20)),
+    "multiclass-two-points": lambda: fields.Multiclass(np.eye(2), [0, 1]),
+    "multiclass-duplicates": lambda: fields.Multiclass(*(np.repeat(part, 3, axis=0) for part in points(8))),
+    "multiclass-strong-penalty": lambda: fields.Multiclass(*points(30), l2=1e3),
+    "multiclass-weak-penalty": lambda: fields.Multiclass(*points(20), l2=1e-2),
+}
+
+
+@cache
+def problem(name: str) -> Field:
+    """The named problem, made once."""
+    return PROBLEMS[name]()
+
+
+@cache
+def reference(name: str) -> Solution:
+    """The named problem solved by L-BFGS as far as floating point goes."""
+    return solve(problem(name), LBFGS(), tol=1e-11, max_passes=5000)
+
+
+# Compiled objects that outlive the interpreter's last breath are reported as leaks.
+atexit.register(reference.cache_clear)
+atexit.register(problem.cache_clear)

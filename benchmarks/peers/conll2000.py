@@ -32,14 +32,10 @@ LEVELS = (1e-2, 1e-3, 1e-4)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES, help="which pairs have a weight")
     parser.add_argument("--json", type=Path, help="also write the results here")
-    parser.add_argument(
-        "--run", choices=tuple(PROGRAMS), help=argparse.SUPPRESS
-    )  # inside a process of its own
+    parser.add_argument("--run", choices=tuple(PROGRAMS), help=argparse.SUPPRESS)  # inside a process of its own
     arguments = parser.parse_args()
     if arguments.run:
         print(json.dumps(PROGRAMS[arguments.run](arguments.modes[0])))
@@ -147,9 +143,7 @@ PROGRAMS = {"optimum": run_optimum, "dualfield": run_dualfield, "crfsuite": run_
 def data_folder() -> Path:
     folder = Path(os.environ.get("DUALFIELD_DATA", "")) / "conll2000"
     if not os.environ.get("DUALFIELD_DATA") or not (folder / "train.txt.gz").exists():
-        sys.exit(
-            "Set DUALFIELD_DATA to the folder that holds conll2000/train.txt.gz and conll2000/test.txt.gz."
-        )
+        sys.exit("Set DUALFIELD_DATA to the folder that holds conll2000/train.txt.gz and conll2000/test.txt.gz.")
     return folder
 
 

@@ -22,8 +22,8 @@ const T* data_or_null(const std::optional<Vector<T>>& array) {
 
 // The last line of defence against reading out of bounds: the Python layer has already said what is wrong,
 // and where.
-Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indptr,
-                         const Vector<std::int32_t>& indices, const Values& values, Index count) {
+Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indptr, const Vector<std::int32_t>& indices,
+                         const Values& values, Index count) {
     require(offsets.shape(0) >= 1 && offsets.data()[0] == 0, "offsets must start with 0");
     const Index blocks = static_cast<Index>(offsets.shape(0)) - 1;
     for (Index i = 0; i < blocks; ++i)
@@ -31,8 +31,7 @@ Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indp
     const Index positions = offsets.data()[blocks];
     require(static_cast<Index>(indptr.shape(0)) == positions + 1 && indptr.data()[0] == 0,
             "indptr must have one entry more than there are positions, and start with 0");
-    for (Index p = 0; p < positions; ++p)
-        require(indptr.data()[p] <= indptr.data()[p + 1], "indptr must not decrease");
+    for (Index p = 0; p < positions; ++p) require(indptr.data()[p] <= indptr.data()[p + 1], "indptr must not decrease");
     const Index entries = indptr.data()[positions];
     require(static_cast<Index>(indices.shape(0)) == entries, "indices must have indptr[-1] entries");
     require(!values || static_cast<Index>(values->shape(0)) == entries, "values must be as many as indices");
@@ -41,30 +40,34 @@ Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indp
     return {blocks, offsets.data(), indptr.data(), indices.data(), data_or_null(values), count};
 }
 
-void check_targets(const Attributes& data, Index K, const Labels& labels, const Values& sample_weight) {
+void check_targets(const Attributes& data, Index K, const Labels& labels, const Values& sample_weight, double l2) {
     require(K >= 1, "there must be at least one label");
+    require(std::isfinite(l2) && l2 > 0.0, "l2 must be positive and finite");
     if (labels) {
-        require(static_cast<Index>(labels->shape(0)) == data.positions(),
-                "labels must be as many as positions");
+        require(static_cast<Index>(labels->shape(0)) == data.positions(), "labels must be as many as positions");
         for (Index p = 0; p < data.positions(); ++p)
             require(labels->data()[p] >= 0 && labels->data()[p] < K, "a label is out of range");
     }
     require(!sample_weight || static_cast<Index>(sample_weight->shape(0)) == data.blocks,
             "sample_weight must be as many as blocks");
+    for (Index i = 0; sample_weight && i < data.blocks; ++i)
+        require(std::isfinite(sample_weight->data()[i]) && sample_weight->data()[i] >= 0.0,
+                "sample weights must be finite and not negative");
 }
 
 ChainShape shape_of(Index K, const Vector<std::int32_t>& transitions, bool bias, bool begin, bool end) {
     ChainShape shape{K, {}, bias, begin, end};
     shape.transitions.assign(transitions.data(), transitions.data() + transitions.shape(0));
-    for (std::int32_t flat : shape.transitions)
-        require(flat >= 0 && flat < K * K, "a transition is out of range");
+    for (std::size_t s = 0; s < shape.transitions.size(); ++s) {
+        require(shape.transitions[s] >= 0 && shape.transitions[s] < K * K, "a transition is out of range");
+        require(s == 0 || shape.transitions[s - 1] < shape.transitions[s], "transitions must increase");
+    }
     return shape;
 }
 
 template <class F>
 void check_weights(const F& field, const Vector<double>& w) {
-    require(static_cast<Index>(w.shape(0)) == field.dimension(),
-            "the number of weights does not fit the field");
+    require(static_cast<Index>(w.shape(0)) == field.dimension(), "the number of weights does not fit the field");
 }
 
 template <class F>
@@ -186,8 +189,7 @@ void bind_chain(nb::class_<Chain<Rows>>& bound) {
                 sample_block(field, w.data(), i, count, random, out.data());
                 return out;
             },
-            "weights"_a.noconvert(), "block"_a, "count"_a, "seed"_a,
-            "Exact samples of the labels of one block.");
+            "weights"_a.noconvert(), "block"_a, "count"_a, "seed"_a, "Exact samples of the labels of one block.");
 }
 
 }  // namespace
@@ -198,32 +200,29 @@ void bind_fields(nb::module_& m) {
     nb::class_<ChainAll> chain_all(m, "ChainAll", "A chain with a weight for every (attribute, label) pair.");
     chain_all.def(
         "__init__",
-        [](ChainAll* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
-           Values values, Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias,
-           bool begin, bool end, Labels y, Values sample_weight, double l2) {
+        [](ChainAll* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
+           Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias, bool begin, bool end, Labels y,
+           Values sample_weight, double l2) {
             const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
-            check_targets(data, labels, y, sample_weight);
-            new (self)
-                ChainAll(data, AllPairs(attributes, labels), shape_of(labels, transitions, bias, begin, end),
-                         data_or_null(y), data_or_null(sample_weight), l2);
+            check_targets(data, labels, y, sample_weight, l2);
+            new (self) ChainAll(data, AllPairs(attributes, labels), shape_of(labels, transitions, bias, begin, end),
+                                data_or_null(y), data_or_null(sample_weight), l2);
         },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(),
-        "values"_a.noconvert().none(), "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a,
-        "begin"_a, "end"_a, "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a,
-        nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
-        nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>());
+        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
+        "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a, "y"_a.noconvert().none(),
+        "sample_weight"_a.noconvert().none(), "l2"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+        nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>());
     bind_chain(chain_all);
 
-    nb::class_<ChainObserved> chain_observed(m, "ChainObserved",
-                                             "A chain with weights for observed pairs only.");
+    nb::class_<ChainObserved> chain_observed(m, "ChainObserved", "A chain with weights for observed pairs only.");
     chain_observed.def(
         "__init__",
         [](ChainObserved* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
-           Values values, Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias,
-           bool begin, bool end, Labels y, Values sample_weight, double l2, Vector<Index> row_starts,
+           Values values, Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias, bool begin,
+           bool end, Labels y, Values sample_weight, double l2, Vector<Index> row_starts,
            Vector<std::int32_t> row_labels) {
             const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
-            check_targets(data, labels, y, sample_weight);
+            check_targets(data, labels, y, sample_weight, l2);
             require(static_cast<Index>(row_starts.shape(0)) == attributes + 1 && row_starts.data()[0] == 0,
                     "row_starts must have one entry more than there are attributes, and start with 0");
             for (Index a = 0; a < attributes; ++a)
@@ -231,44 +230,43 @@ void bind_fields(nb::module_& m) {
             require(row_starts.data()[attributes] == static_cast<Index>(row_labels.shape(0)),
                     "row_labels must have row_starts[-1] entries");
             for (std::size_t s = 0; s < row_labels.shape(0); ++s)
-                require(row_labels.data()[s] >= 0 && row_labels.data()[s] < labels,
-                        "a row label is out of range");
+                require(row_labels.data()[s] >= 0 && row_labels.data()[s] < labels, "a row label is out of range");
             new (self) ChainObserved(data, ObservedPairs(attributes, row_starts.data(), row_labels.data()),
                                      shape_of(labels, transitions, bias, begin, end), data_or_null(y),
                                      data_or_null(sample_weight), l2);
         },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(),
-        "values"_a.noconvert().none(), "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a,
-        "begin"_a, "end"_a, "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a,
-        "row_starts"_a.noconvert(), "row_labels"_a.noconvert(), nb::keep_alive<1, 2>(),
-        nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(),
-        nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>(), nb::keep_alive<1, 16>());
+        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
+        "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a, "y"_a.noconvert().none(),
+        "sample_weight"_a.noconvert().none(), "l2"_a, "row_starts"_a.noconvert(), "row_labels"_a.noconvert(),
+        nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
+        nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>(), nb::keep_alive<1, 16>());
     bind_chain(chain_observed);
 
-    nb::class_<Multiclass> multiclass(m, "Multiclass",
-                                      "Multinomial logistic regression, the one-node field.");
+    nb::class_<Multiclass> multiclass(m, "Multiclass", "Multinomial logistic regression, the one-node field.");
     multiclass.def(
         "__init__",
-        [](Multiclass* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
-           Values values, Index attributes, Index labels, bool bias, Labels y, Values sample_weight,
-           double l2) {
+        [](Multiclass* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
+           Index attributes, Index labels, bool bias, Labels y, Values sample_weight, double l2) {
             const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
             require(data.positions() == data.blocks, "a multiclass block has exactly one position");
-            check_targets(data, labels, y, sample_weight);
+            for (Index p = 0; p < data.positions(); ++p)
+                for (Index e = indptr.data()[p] + 1; e < indptr.data()[p + 1]; ++e)
+                    require(indices.data()[e - 1] < indices.data()[e], "attributes must increase within a point");
+            check_targets(data, labels, y, sample_weight, l2);
             new (self) Multiclass(data, labels, bias, data_or_null(y), data_or_null(sample_weight), l2);
         },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(),
-        "values"_a.noconvert().none(), "attributes"_a, "labels"_a, "bias"_a, "y"_a.noconvert().none(),
-        "sample_weight"_a.noconvert().none(), "l2"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
-        nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>());
+        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
+        "attributes"_a, "labels"_a, "bias"_a, "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a,
+        nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
+        nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>());
     bind_common(multiclass);
 
     m.def(
         "observed_pairs",
-        [](Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Index attributes,
-           Index labels, Vector<std::int32_t> y) {
+        [](Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Index attributes, Index labels,
+           Vector<std::int32_t> y) {
             const Attributes data = attributes_of(offsets, indptr, indices, std::nullopt, attributes);
-            check_targets(data, labels, y, std::nullopt);
+            check_targets(data, labels, y, std::nullopt, 1.0);
             std::vector<Index> starts;
             std::vector<std::int32_t> row_labels;
             observed_pairs(data, y.data(), labels, starts, row_labels);

@@ -15,8 +15,7 @@ ChainPotentials chain_of(const Input<double, 2>& node, const Input<double, 3>& e
     require(T >= 1 && K >= 1, "a chain needs at least one position and one label");
     require(static_cast<Index>(edge.shape(1)) == K && static_cast<Index>(edge.shape(2)) == K,
             "edge matrices must be K x K, K the number of columns of node");
-    require(matrices == 1 || matrices == T - 1,
-            "edge must hold one matrix or one for each pair of neighbours");
+    require(matrices == 1 || matrices == T - 1, "edge must hold one matrix or one for each pair of neighbours");
     return {T, K, node.data(), edge.data(), matrices == 1 ? 0 : K * K};
 }
 
@@ -90,7 +89,8 @@ using SegmentList = std::vector<std::tuple<Index, Index, double>>;
 std::vector<Segment> segments_of(const SegmentList& list, Index size) {
     std::vector<Segment> segments;
     for (const auto& [offset, length, count] : list) {
-        require(offset >= 0 && length >= 0 && offset + length <= size, "a segment reaches outside the table");
+        require(offset >= 0 && length >= 0 && offset <= size && length <= size - offset,
+                "a segment reaches outside the table");
         segments.push_back({offset, length, count});
     }
     return segments;
@@ -105,12 +105,11 @@ double table_divergence(const SegmentList& segments, Vector<double> mu, Vector<d
     return divergence(segments_of(segments, mu.shape(0)), mu.data(), nu.data());
 }
 
-auto line_search(const SegmentList& segments, Vector<double> mu, Vector<double> delta, double gap,
-                 double residual, double quadratic, double entropy_at_mu, double subprecision) {
+auto line_search(const SegmentList& segments, Vector<double> mu, Vector<double> delta, double gap, double residual,
+                 double quadratic, double entropy_at_mu, double subprecision) {
     require(mu.shape(0) == delta.shape(0), "mu and delta must have the same size");
-    const LineSearchResult found =
-        newton_line_search(segments_of(segments, mu.shape(0)), mu.data(), delta.data(), gap, residual,
-                           quadratic, entropy_at_mu, subprecision);
+    const LineSearchResult found = newton_line_search(segments_of(segments, mu.shape(0)), mu.data(), delta.data(), gap,
+                                                      residual, quadratic, entropy_at_mu, subprecision);
     return std::make_tuple(found.step, found.entropy, found.ascent, found.evaluations);
 }
 
@@ -133,14 +132,12 @@ void bind_oracles(nb::module_& m) {
     m.def("chain_marginals", &marginals, "node"_a.noconvert(), "edge"_a.noconvert(), "logarithms"_a,
           "(log Z, node marginals, edge marginals)");
     m.def("chain_viterbi", &viterbi, "node"_a.noconvert(), "edge"_a.noconvert(), "(labels, score)");
-    m.def("chain_kbest", &kbest, "node"_a.noconvert(), "edge"_a.noconvert(), "k"_a,
-          "(labels, scores), best first");
+    m.def("chain_kbest", &kbest, "node"_a.noconvert(), "edge"_a.noconvert(), "k"_a, "(labels, scores), best first");
     m.def("chain_sample", &sample, "node"_a.noconvert(), "edge"_a.noconvert(), "count"_a, "seed"_a);
     m.def("table_entropy", &table_entropy, "segments"_a, "table"_a.noconvert());
     m.def("table_divergence", &table_divergence, "segments"_a, "mu"_a.noconvert(), "nu"_a.noconvert());
-    m.def("line_search", &line_search, "segments"_a, "mu"_a.noconvert(), "delta"_a.noconvert(), "gap"_a,
-          "residual"_a, "quadratic"_a, "entropy_at_mu"_a, "subprecision"_a,
-          "(step, entropy, ascent, evaluations)");
+    m.def("line_search", &line_search, "segments"_a, "mu"_a.noconvert(), "delta"_a.noconvert(), "gap"_a, "residual"_a,
+          "quadratic"_a, "entropy_at_mu"_a, "subprecision"_a, "(step, entropy, ascent, evaluations)");
     m.def("fast_exp", &elementwise<exp_of>, "x"_a.noconvert());
     m.def("fast_log", &elementwise<log_of>, "x"_a.noconvert());
 }

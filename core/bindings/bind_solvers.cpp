@@ -13,12 +13,12 @@ auto certificate_tuple(const Certificate& c) { return std::make_tuple(c.primal, 
 // The arrays of a saved SDCA run.
 template <class F>
 nb::dict save_sdca(SDCA<F>& solver) {
+    require(solver.started(), "the run has not started");
     nb::dict state;
     auto tables = new_array<double, 1>({static_cast<std::size_t>(solver.tables_size())});
     std::copy(solver.tables(), solver.tables() + solver.tables_size(), tables.data());
     std::vector<double> recorded(solver.entropies().size());
-    for (std::size_t i = 0; i < recorded.size(); ++i)
-        recorded[i] = solver.sampler().recorded(static_cast<Index>(i));
+    for (std::size_t i = 0; i < recorded.size(); ++i) recorded[i] = solver.sampler().recorded(static_cast<Index>(i));
     const auto& words = solver.random().state();
     state["tables"] = tables;
     state["entropies"] = to_array(solver.entropies());
@@ -26,8 +26,8 @@ nb::dict save_sdca(SDCA<F>& solver) {
     state["weights"] = to_array(solver.weights());
     state["order"] = to_array(solver.sampler().order());
     state["random"] = to_array(std::vector<std::uint64_t>(words.begin(), words.end()));
-    state["counters"] = to_array(std::vector<Index>{solver.sampler().draws(), solver.updates(),
-                                                    solver.oracle_calls(), solver.evaluations()});
+    state["counters"] = to_array(
+        std::vector<Index>{solver.sampler().draws(), solver.updates(), solver.oracle_calls(), solver.evaluations()});
     state["numbers"] = to_array(std::vector<double>{solver.step_total(), solver.dual(), solver.epsilon()});
     return state;
 }
@@ -35,8 +35,8 @@ nb::dict save_sdca(SDCA<F>& solver) {
 template <class T>
 Vector<T> entry(const nb::dict& state, const char* name, std::size_t size) {
     require(state.contains(name), "the saved state lacks an entry");
-    auto array = nb::cast<Vector<T>>(state[name]);
-    require(array.shape(0) == size, "the saved state does not fit this field");
+    Vector<T> array;
+    require(nb::try_cast(state[name], array) && array.shape(0) == size, "the saved state does not fit this field");
     return array;
 }
 
@@ -51,8 +51,7 @@ void restore_sdca(SDCA<F>& solver, const nb::dict& state) {
     const auto words = entry<std::uint64_t>(state, "random", 4);
     const auto counters = entry<Index>(state, "counters", 4);
     const auto numbers = entry<double>(state, "numbers", 3);
-    std::vector<Index> old_order(solver.sampler().order()),
-        new_order(order.data(), order.data() + order.shape(0));
+    std::vector<Index> old_order(solver.sampler().order()), new_order(order.data(), order.data() + order.shape(0));
     std::vector<Index> sorted_old(old_order), sorted_new(new_order);
     std::sort(sorted_old.begin(), sorted_old.end());
     std::sort(sorted_new.begin(), sorted_new.end());
@@ -60,8 +59,7 @@ void restore_sdca(SDCA<F>& solver, const nb::dict& state) {
     std::copy(tables.data(), tables.data() + tables.shape(0), solver.tables());
     std::copy(entropies.data(), entropies.data() + blocks, solver.entropies().begin());
     std::copy(weights.data(), weights.data() + weights.shape(0), solver.mutable_weights().begin());
-    for (std::size_t i = 0; i < blocks; ++i)
-        solver.sampler().record(static_cast<Index>(i), recorded.data()[i]);
+    for (std::size_t i = 0; i < blocks; ++i) solver.sampler().record(static_cast<Index>(i), recorded.data()[i]);
     solver.sampler().restore(counters.data()[0], std::move(new_order));
     solver.random().set_state({words.data()[0], words.data()[1], words.data()[2], words.data()[3]});
     solver.restore_counters(counters.data()[1], counters.data()[2], counters.data()[3], numbers.data()[0],
@@ -75,8 +73,8 @@ void bind_sdca(nb::module_& m, const char* name) {
     nb::class_<Solver>(m, name)
         .def(
             "__init__",
-            [](Solver* self, const F& field, double non_uniformity, Index permutation_every,
-               double subprecision, double epsilon, std::uint64_t seed) {
+            [](Solver* self, const F& field, double non_uniformity, Index permutation_every, double subprecision,
+               double epsilon, std::uint64_t seed) {
                 require(field.labelled(), "the field has no labels to train on");
                 Index i = 0;
                 while (i < field.blocks() && !(field.sample_weight(i) > 0.0)) ++i;
@@ -86,9 +84,27 @@ void bind_sdca(nb::module_& m, const char* name) {
             "field"_a, "non_uniformity"_a, "permutation_every"_a, "subprecision"_a, "epsilon"_a, "seed"_a,
             nb::keep_alive<1, 2>())
         .def("start", &Solver::start, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("run", &Solver::run, "max_updates"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("adopt_confirmed", &Solver::adopt_confirmed)
+        .def(
+            "run",
+            [](Solver& solver, Index max_updates, double seconds) {
+                require(solver.started(), "the run has not started");
+                nb::gil_scoped_release release;
+                return solver.run(max_updates, seconds);
+            },
+            "max_updates"_a, "seconds"_a)
+        .def(
+            "confirm",
+            [](Solver& solver, double seconds) {
+                require(solver.started(), "the run has not started");
+                nb::gil_scoped_release release;
+                return solver.confirm(seconds);
+            },
+            "seconds"_a)
+        .def("adopt_confirmed",
+             [](Solver& solver) {
+                 require(solver.confirmed(), "there is no complete confirmation to adopt");
+                 solver.adopt_confirmed();
+             })
         .def("confirmed_weights", [](const Solver& s) { return to_array(s.confirmed_weights()); })
         .def("save", &save_sdca<F>)
         .def("restore", &restore_sdca<F>, "state"_a)
@@ -120,8 +136,7 @@ void bind_lbfgs(nb::module_& m, const char* name) {
         .def(
             "start",
             [](Solver& solver, Vector<double> weights) {
-                require(weights.shape(0) == solver.weights().size(),
-                        "the number of weights does not fit the field");
+                require(weights.shape(0) == solver.weights().size(), "the number of weights does not fit the field");
                 solver.start(weights.data());
             },
             "weights"_a.noconvert())

@@ -18,8 +18,7 @@ struct Segmentwise {
 
 // All that Newton's method needs at gamma, and the entropy there, in one pass over the table.
 template <class SegmentRange>
-Segmentwise evaluate_segments(const SegmentRange& segments, const double* mu, const double* delta,
-                              double gamma) {
+Segmentwise evaluate_segments(const SegmentRange& segments, const double* mu, const double* delta, double gamma) {
     Segmentwise total;
     for (const Segment& s : segments) {
         const double* m = mu + s.offset;
@@ -55,9 +54,8 @@ struct LineSearchResult {
 // `gap` = KL(mu||nu) gives the start. Near the optimum phi is linear with phi(0) = 2 gap, so its root is
 // 2 gap / (2 gap + quadratic); far from it this is still inside the bracket.
 template <class SegmentRange>
-LineSearchResult newton_line_search(const SegmentRange& segments, const double* mu, const double* delta,
-                                    double gap, double residual, double quadratic, double entropy_at_mu,
-                                    double subprecision) {
+LineSearchResult newton_line_search(const SegmentRange& segments, const double* mu, const double* delta, double gap,
+                                    double residual, double quadratic, double entropy_at_mu, double subprecision) {
     constexpr int kMaxEvaluations = 40;
     constexpr double kRounding = 1e-13;
     LineSearchResult best{0.0, entropy_at_mu, 0.0, 0};

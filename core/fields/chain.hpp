@@ -21,8 +21,7 @@ namespace dualfield {
 
 struct ChainShape {
     Index labels;
-    std::vector<std::int32_t>
-        transitions;  // flat indices from * K + to of the transitions that have a weight
+    std::vector<std::int32_t> transitions;  // flat indices from * K + to of the transitions that have a weight
     bool bias, begin, end;
 };
 
@@ -39,8 +38,8 @@ class Chain {
     };
 
     // `labels` and `sample_weight` may be null: without labels the field can score and infer, not train.
-    Chain(Attributes data, Rows rows, ChainShape shape, const std::int32_t* labels,
-          const double* sample_weight, double l2)
+    Chain(Attributes data, Rows rows, ChainShape shape, const std::int32_t* labels, const double* sample_weight,
+          double l2)
         : data_(data),
           rows_(rows),
           shape_(std::move(shape)),
@@ -92,8 +91,7 @@ class Chain {
         double* edge = theta + T * K;
         std::fill(edge, edge + K * K, 0.0);
         const double* transition = w + transition_start_;
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
-            edge[shape_.transitions[s]] = transition[s];
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[shape_.transitions[s]] = transition[s];
     }
 
     double log_partition(Index i, const double* theta, Workspace& oracle) const {
@@ -155,8 +153,7 @@ class Chain {
         direction.dense.resize(dimension_ - transition_start_);
         double* dense = direction.dense.data();
         const double* edge_sum = m + T * K;
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
-            *dense++ = edge_sum[shape_.transitions[s]];
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) *dense++ = edge_sum[shape_.transitions[s]];
         if (shape_.bias) {
             std::fill(dense, dense + K, 0.0);
             for (Index t = 0; t < T; ++t) axpy(K, 1.0, m + t * K, dense);
@@ -200,8 +197,7 @@ class Chain {
         const Index K = labels(), T = length(i);
         const double node = mixture_entropy(K, epsilon);
         if (T == 1) return node;
-        return static_cast<double>(T - 1) * mixture_entropy(K * K, epsilon) -
-               static_cast<double>(T - 2) * node;
+        return static_cast<double>(T - 1) * mixture_entropy(K * K, epsilon) - static_cast<double>(T - 2) * node;
     }
 
    private:

@@ -14,8 +14,8 @@
 namespace dualfield {
 
 template <class F>
-concept Field = requires(const F field, typename F::Workspace workspace, typename F::Direction direction,
-                         Index i, const double* input, double* output, double number) {
+concept Field = requires(const F field, typename F::Workspace workspace, typename F::Direction direction, Index i,
+                         const double* input, double* output, double number) {
     // Size: blocks, weights, and for block i its compact vector and its table.
     { field.blocks() } -> std::same_as<Index>;
     { field.dimension() } -> std::same_as<Index>;
@@ -27,11 +27,9 @@ concept Field = requires(const F field, typename F::Workspace workspace, typenam
     // Potentials of block i under weights w; what exact inference says of given potentials.
     { field.score(i, input, output) };
     { field.log_partition(i, input, workspace) } -> std::same_as<double>;
-    {
-        field.infer(i, input, output, workspace)
-    } -> std::same_as<double>;                               // log Z; fills the compact marginals
-    { field.subtract_truth(i, output) };                     // m -= indicators of the true labels
-    { field.true_score(i, input) } -> std::same_as<double>;  // <potentials, truth>
+    { field.infer(i, input, output, workspace) } -> std::same_as<double>;  // log Z; fills the compact marginals
+    { field.subtract_truth(i, output) };                                   // m -= indicators of the true labels
+    { field.true_score(i, input) } -> std::same_as<double>;                // <potentials, truth>
 
     // pull: the expected feature counts of a compact vector, merged over the block, with their squared norm;
     // apply: w += a * direction.

@@ -21,8 +21,7 @@ class Multiclass {
     };
 
     // One position a block, no attribute twice in it. `labels` and `sample_weight` may be null.
-    Multiclass(Attributes data, Index labels, bool bias, const std::int32_t* y, const double* sample_weight,
-               double l2)
+    Multiclass(Attributes data, Index labels, bool bias, const std::int32_t* y, const double* sample_weight, double l2)
         : data_(data),
           rows_(data.count, labels),
           labels_(labels),

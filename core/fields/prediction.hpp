@@ -28,8 +28,7 @@ void decode_blocks(const Chain<Rows>& field, const double* w, Index first, Index
     });
 }
 
-inline void decode_blocks(const Multiclass& field, const double* w, Index first, Index last,
-                          std::int32_t* path) {
+inline void decode_blocks(const Multiclass& field, const double* w, Index first, Index last, std::int32_t* path) {
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
         path[i - first] = static_cast<std::int32_t>(argmax(field.labels(), theta));
     });
@@ -41,13 +40,11 @@ void infer_blocks(const Chain<Rows>& field, const double* w, Index first, Index 
     ForwardBackward oracle;
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
         oracle.marginals(field.potentials(i, theta),
-                         marginals + (field.offset(i) - field.offset(first)) * field.labels(), nullptr,
-                         nullptr);
+                         marginals + (field.offset(i) - field.offset(first)) * field.labels(), nullptr, nullptr);
     });
 }
 
-inline void infer_blocks(const Multiclass& field, const double* w, Index first, Index last,
-                         double* marginals) {
+inline void infer_blocks(const Multiclass& field, const double* w, Index first, Index last, double* marginals) {
     Multiclass::Workspace workspace;
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
         field.infer(i, theta, marginals + (i - first) * field.labels(), workspace);
@@ -56,8 +53,7 @@ inline void infer_blocks(const Multiclass& field, const double* w, Index first, 
 
 // The k best labellings of block i with the logarithms of their probabilities; returns how many there are.
 template <class Rows>
-Index kbest_of_block(const Chain<Rows>& field, const double* w, Index i, Index k, std::int32_t* paths,
-                     double* log_p) {
+Index kbest_of_block(const Chain<Rows>& field, const double* w, Index i, Index k, std::int32_t* paths, double* log_p) {
     std::vector<double> theta(field.compact_size(i));
     field.score(i, w, theta.data());
     const ChainPotentials chain = field.potentials(i, theta.data());

@@ -53,13 +53,10 @@ class ObservedPairs {
     Index start(std::int32_t attribute) const { return starts_[attribute]; }
     Index row_size(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute]; }
 
-    void prefetch(const double* w, std::int32_t attribute) const {
-        __builtin_prefetch(w + starts_[attribute]);
-    }
+    void prefetch(const double* w, std::int32_t attribute) const { __builtin_prefetch(w + starts_[attribute]); }
 
     void score(const double* w, std::int32_t attribute, double value, double* scores) const {
-        for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s)
-            scores[labels_[s]] += value * w[s];
+        for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s) scores[labels_[s]] += value * w[s];
     }
 
     void accumulate(std::int32_t attribute, double value, const double* marginals, double* local_row) const {
@@ -83,8 +80,8 @@ class ObservedPairs {
 };
 
 // The (attribute, label) pairs that occur in labelled data, as the arrays that ObservedPairs views.
-inline void observed_pairs(const Attributes& data, const std::int32_t* labels, Index K,
-                           std::vector<Index>& starts, std::vector<std::int32_t>& row_labels) {
+inline void observed_pairs(const Attributes& data, const std::int32_t* labels, Index K, std::vector<Index>& starts,
+                           std::vector<std::int32_t>& row_labels) {
     const Index words = (K + 63) / 64;
     std::vector<std::uint64_t> seen(data.count * words, 0);
     for (Index p = 0; p < data.positions(); ++p)

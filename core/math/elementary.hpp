@@ -34,8 +34,7 @@ inline double double_of(std::uint64_t bits) {
     constexpr double kLog2High = 6.93147180369123816490e-01;
     constexpr double kLog2Low = 1.90821492927058770002e-10;
     constexpr double kInverseLog2 = 1.44269504088896338700;
-    constexpr double kRound =
-        6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
+    constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
     const double clamped = x < -708.0 ? -708.0 : x;
     const double shifted = clamped * kInverseLog2 + kRound;
     const std::uint64_t exponent = bits_of(shifted) - bits_of(kRound);

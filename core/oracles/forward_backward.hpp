@@ -41,8 +41,7 @@ class ForwardBackward {
         for (Index k = 0; k < chain.length * K; ++k) log_nodes[k] = log_alpha_[k] + log_beta_[k] - log_z;
         for (Index t = 0; t < chain.edges(); ++t)
             for (Index i = 0; i < K; ++i)
-                for (Index j = 0; j < K; ++j)
-                    log_edges[(t * K + i) * K + j] = log_edge(chain, t, i, j) - log_z;
+                for (Index j = 0; j < K; ++j) log_edges[(t * K + i) * K + j] = log_edge(chain, t, i, j) - log_z;
         return log_z;
     }
 
@@ -120,8 +119,7 @@ class ForwardBackward {
         for (; i + 4 <= K; i += 4, E += 4 * P) {
             const double a = x[i], b = x[i + 1], c = x[i + 2], d = x[i + 3];
 #pragma omp simd
-            for (Index j = 0; j < P; ++j)
-                out[j] += (a * E[j] + b * E[P + j]) + (c * E[2 * P + j] + d * E[3 * P + j]);
+            for (Index j = 0; j < P; ++j) out[j] += (a * E[j] + b * E[P + j]) + (c * E[2 * P + j] + d * E[3 * P + j]);
         }
         for (; i < K; ++i, E += P) axpy(P, x[i], E, out);
     }
@@ -195,8 +193,7 @@ class ForwardBackward {
         std::copy(chain.node_row(0), chain.node_row(0) + K, log_alpha_.begin());
         for (Index t = 1; t < T; ++t)
             for (Index j = 0; j < K; ++j) {
-                for (Index i = 0; i < K; ++i)
-                    terms_[i] = log_alpha_[(t - 1) * K + i] + chain.edge_row(t - 1, i)[j];
+                for (Index i = 0; i < K; ++i) terms_[i] = log_alpha_[(t - 1) * K + i] + chain.edge_row(t - 1, i)[j];
                 log_alpha_[t * K + j] = chain.node_row(t)[j] + log_sum_exp(K, terms_.data());
             }
     }
@@ -215,8 +212,7 @@ class ForwardBackward {
     // log(edge marginal) + log Z of the edge from (t, i) to (t + 1, j).
     double log_edge(const ChainPotentials& chain, Index t, Index i, Index j) const {
         const Index K = chain.labels;
-        return log_alpha_[t * K + i] + chain.edge_row(t, i)[j] + chain.node_row(t + 1)[j] +
-               log_beta_[(t + 1) * K + j];
+        return log_alpha_[t * K + i] + chain.edge_row(t, i)[j] + chain.node_row(t + 1)[j] + log_beta_[(t + 1) * K + j];
     }
 
     double log_space_marginals(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {
@@ -225,8 +221,7 @@ class ForwardBackward {
         log_backward(chain);
         const double log_z = log_sum_exp(K, &log_alpha_[(chain.length - 1) * K]);
         if (nodes)
-            for (Index k = 0; k < chain.length * K; ++k)
-                nodes[k] = fast_exp(log_alpha_[k] + log_beta_[k] - log_z);
+            for (Index k = 0; k < chain.length * K; ++k) nodes[k] = fast_exp(log_alpha_[k] + log_beta_[k] - log_z);
         if (edge_sum) std::fill(edge_sum, edge_sum + K * K, 0.0);
         for (Index t = 0; t < chain.edges(); ++t)
             for (Index i = 0; i < K; ++i)

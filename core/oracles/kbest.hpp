@@ -43,8 +43,7 @@ class KBest {
         candidates_.clear();
         for (Index j = 0; j < K; ++j) {
             const auto& last = prefixes_[(T - 1) * K + j];
-            for (Index r = 0; r < static_cast<Index>(last.size()); ++r)
-                candidates_.push_back({last[r].score, j, r});
+            for (Index r = 0; r < static_cast<Index>(last.size()); ++r) candidates_.push_back({last[r].score, j, r});
         }
         keep_best(k);
         for (Index p = 0; p < static_cast<Index>(candidates_.size()); ++p) {

@@ -26,8 +26,8 @@ inline Index sample_log_weights(Index K, const double* log_weights, Random& rand
 
 // Forward filtering, backward sampling: y_T ~ alpha_T, then p(y_t | y_{t+1}) ~ alpha_t[y_t]
 // exp(edge[y_t][y_{t+1}]). `samples` is count x T.
-inline void sample_posterior(const ChainPotentials& chain, Index count, Random& random,
-                             ForwardBackward& oracle, std::int32_t* samples) {
+inline void sample_posterior(const ChainPotentials& chain, Index count, Random& random, ForwardBackward& oracle,
+                             std::int32_t* samples) {
     const Index K = chain.labels, T = chain.length;
     const double* messages = oracle.log_messages(chain);
     std::vector<double> weights(K);
@@ -35,8 +35,7 @@ inline void sample_posterior(const ChainPotentials& chain, Index count, Random& 
         std::int32_t* path = samples + s * T;
         path[T - 1] = static_cast<std::int32_t>(sample_log_weights(K, messages + (T - 1) * K, random));
         for (Index t = T - 1; t > 0; --t) {
-            for (Index i = 0; i < K; ++i)
-                weights[i] = messages[(t - 1) * K + i] + chain.edge_row(t - 1, i)[path[t]];
+            for (Index i = 0; i < K; ++i) weights[i] = messages[(t - 1) * K + i] + chain.edge_row(t - 1, i)[path[t]];
             path[t - 1] = static_cast<std::int32_t>(sample_log_weights(K, weights.data(), random));
         }
     }
@@ -44,8 +43,7 @@ inline void sample_posterior(const ChainPotentials& chain, Index count, Random& 
 
 // The label of largest marginal at each position, which minimises the expected number of wrong labels.
 inline void decode_posterior(Index length, Index labels, const double* node_marginals, std::int32_t* path) {
-    for (Index t = 0; t < length; ++t)
-        path[t] = static_cast<std::int32_t>(argmax(labels, node_marginals + t * labels));
+    for (Index t = 0; t < length; ++t) path[t] = static_cast<std::int32_t>(argmax(labels, node_marginals + t * labels));
 }
 
 }  // namespace dualfield

@@ -35,8 +35,7 @@ class Viterbi {
         const double* last = &best_[(T - 1) * K];
         path[T - 1] = static_cast<std::int32_t>(argmax(K, last));
         for (Index t = T - 1; t > 0; --t) {
-            for (Index i = 0; i < K; ++i)
-                candidates_[i] = best_[(t - 1) * K + i] + chain.edge_row(t - 1, i)[path[t]];
+            for (Index i = 0; i < K; ++i) candidates_[i] = best_[(t - 1) * K + i] + chain.edge_row(t - 1, i)[path[t]];
             path[t - 1] = static_cast<std::int32_t>(argmax(K, candidates_.data()));
         }
         return last[path[T - 1]];

@@ -26,14 +26,12 @@ class ExactSum {
 
 struct Certificate {
     double primal = std::numeric_limits<double>::quiet_NaN();
-    double dual = std::numeric_limits<double>::quiet_NaN();
-    double gap = std::numeric_limits<double>::quiet_NaN();  // primal - dual plus the allowance for rounding
+    double dual = std::numeric_limits<double>::quiet_NaN();  // less the allowance for rounding
+    double gap = std::numeric_limits<double>::quiet_NaN();   // primal - dual, plus that of the primal
 };
 
 // A term computed from numbers of this total magnitude can be wrong by a few units in its last place; the
 // reported gap is enlarged by that much, so that it stays a bound.
-inline double rounding_allowance(double magnitude) {
-    return 16.0 * std::numeric_limits<double>::epsilon() * magnitude;
-}
+inline double rounding_allowance(double magnitude) { return 16.0 * std::numeric_limits<double>::epsilon() * magnitude; }
 
 }  // namespace dualfield

@@ -9,9 +9,8 @@ namespace dualfield {
 class Deadline {
    public:
     explicit Deadline(double seconds)
-        : end_(std::chrono::steady_clock::now() +
-               std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                   std::chrono::duration<double>(seconds))) {}
+        : end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                      std::chrono::duration<double>(seconds))) {}
     bool passed() const { return std::chrono::steady_clock::now() >= end_; }
 
    private:

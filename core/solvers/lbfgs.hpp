@@ -1,9 +1,9 @@
 // L-BFGS: the two-loop recursion (Nocedal 1980) with a strong Wolfe search, on the primal in sum units,
-//     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>),    gradient = l2 w + sum_i c_i (E_w F
-//     - F_i).
+//     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>),
+//     gradient = l2 w + sum_i c_i (E_w F - F_i).
 //
-// Each evaluation also bounds the optimum from below: with mu = p(w), the dual value is P(w) - |gradient|^2 /
-// (2 l2). The best such value seen makes the certificate.
+// Each evaluation also bounds the optimum from below: with mu = p(w), the dual value is P(w) - |gradient|^2 / (2 l2).
+// The best such value seen makes the certificate.
 #pragma once
 
 #include <algorithm>
@@ -100,8 +100,8 @@ class LBFGS {
             case WolfeSearch::Verdict::accepted:
                 remember();
                 accept();
-                choose_direction();
                 ++iterations_;
+                if (!stalled_) choose_direction();
                 break;
             case WolfeSearch::Verdict::again:
                 update_certificate();  // the trial may have raised the best dual value
@@ -126,6 +126,7 @@ class LBFGS {
         gradient_norm_ = trial_norm_;
         allowance_ = trial_allowance_;
         update_certificate();
+        if (certificate_.gap <= 3.0 * allowance_) stalled_ = true;  // what is left of the gap is rounding
     }
 
     void update_certificate() {
@@ -185,8 +186,7 @@ class LBFGS {
     }
 
     void propose() {
-        for (Index k = 0; k < field_.dimension(); ++k)
-            trial_[k] = weights_[k] + search_.step() * step_direction_[k];
+        for (Index k = 0; k < field_.dimension(); ++k) trial_[k] = weights_[k] + search_.step() * step_direction_[k];
     }
 
     const F& field_;

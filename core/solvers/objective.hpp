@@ -29,8 +29,7 @@ class Objective {
         double* theta = room(potentials_, size);
         double* m = room(marginals_, size);
         field_.score(i, w, theta);
-        const double log_z =
-            gradient ? field_.infer(i, theta, m, oracle_) : field_.log_partition(i, theta, oracle_);
+        const double log_z = gradient ? field_.infer(i, theta, m, oracle_) : field_.log_partition(i, theta, oracle_);
         const double true_score = field_.true_score(i, theta);
         losses_.add(c * (log_z - true_score));
         magnitude_ += c * (std::abs(log_z) + std::abs(true_score));

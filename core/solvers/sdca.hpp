@@ -2,11 +2,11 @@
 // Algorithm 2, with sampling by duality gaps.
 //
 // The state is one table of clique marginals mu_i per block, and w = w(mu) always. One update of block i:
-//     nu    = marginals of block i under w                     (one call of the oracle)
-//     g_i   = log Z - <theta, mu_i> - H(mu_i) = KL(mu_i || nu) (the block's duality gap; no logarithms
-//     needed) delta = nu - mu_i,   v = -(c_i / l2) E_delta F           (ascent direction and its image in the
-//     weights) gamma = argmax of the dual along (delta, v)              (line_search.hpp) mu_i += gamma
-//     delta,   w += gamma v
+//     nu    = marginals of block i under w                      (one call of the oracle)
+//     g_i   = log Z - <theta, mu_i> - H(mu_i) = KL(mu_i || nu)  (the block's duality gap; no logarithms needed)
+//     delta = nu - mu_i,   v = -(c_i / l2) E_delta F            (ascent direction, and its image in the weights)
+//     gamma = argmax of the dual along (delta, v)               (line_search.hpp)
+//     mu_i += gamma delta,   w += gamma v
 #pragma once
 
 #include <memory>
@@ -16,8 +16,7 @@
 #include "duality/line_search.hpp"
 #include "fields/field.hpp"
 #include "sampling/block_sampler.hpp"
-#include "solvers/certificate.hpp"
-#include "solvers/deadline.hpp"
+#include "solvers/confirmation.hpp"
 
 namespace dualfield {
 
@@ -38,7 +37,8 @@ class SDCA {
           random_(options.seed),
           sampler_(active_blocks(field), field.blocks(), options.non_uniformity, options.permutation_every),
           weights_(field.dimension(), 0.0),
-          entropy_(field.blocks(), 0.0) {
+          entropy_(field.blocks(), 0.0),
+          confirmation_(field) {
         offsets_.reserve(field.blocks() + 1);
         offsets_.push_back(0);
         for (Index i = 0; i < field.blocks(); ++i)
@@ -70,8 +70,7 @@ class SDCA {
     // Runs updates until there were `max_updates` or the time is over; returns how many there were.
     Index run(Index max_updates, double seconds) {
         const Deadline deadline(seconds);
-        confirm_cursor_ = 0;  // marginals that move invalidate a certificate, made or in the making
-        confirmed_ = {};
+        confirmation_.discard();
         Index done = 0;
         while (done < max_updates) {
             update(sampler_.draw(random_));
@@ -82,45 +81,34 @@ class SDCA {
         return done;
     }
 
-    // The full pass behind a certificate: w is computed afresh from the stored marginals, and so are the
-    // entropies and the gaps. It changes nothing in the run itself. Works in slices like run(); true when it
-    // is complete.
+    // The certificate, by a full pass that changes nothing in the run. In slices; true when it is complete.
     bool confirm(double seconds) {
-        const Deadline deadline(seconds);
-        const Index active = sampler_.draws_per_pass();
-        if (confirm_cursor_ == 0) begin_certificate();
-        while (confirm_cursor_ < active) {
-            add_to_conjugate(sampler_.order()[confirm_cursor_++]);
-            if (deadline.passed()) return false;
-        }
-        while (confirm_cursor_ < 2 * active) {
-            add_to_certificate(sampler_.order()[confirm_cursor_++ - active]);
-            if (deadline.passed() && confirm_cursor_ < 2 * active) return false;
-        }
-        end_certificate();
-        return true;
+        return confirmation_.run(
+            sampler_.order(), Deadline(seconds), [&](Index i, double* m) { field_.compact(i, table(i), m); },
+            [&](Index i) { return entropy(field_.segments(i), table(i)); });
     }
+
+    bool started() const { return start_cursor_ == 2 * sampler_.draws_per_pass(); }
+    bool confirmed() const { return confirmation_.complete(); }
 
     // Goes on from what the last complete confirm() found: weights without drift, every recorded gap exact.
     void adopt_confirmed() {
-        weights_.swap(confirmed_.weights);
-        entropy_.swap(confirmed_.entropies);
-        for (Index i : sampler_.order()) sampler_.record(i, confirmed_.gaps[i]);
-        dual_ = certificate_.dual;
-        confirmed_ = {};
+        weights_.swap(confirmation_.weights());
+        entropy_.swap(confirmation_.entropies());
+        for (Index i : sampler_.order()) sampler_.record(i, confirmation_.gaps()[i]);
+        dual_ = confirmation_.certificate().dual;
+        confirmation_.discard();
     }
 
     // The weights that the certificate speaks of, after a complete confirm(); the run's own otherwise.
-    const std::vector<double>& confirmed_weights() const {
-        return confirmed_.weights.empty() ? weights_ : confirmed_.weights;
-    }
+    const std::vector<double>& confirmed_weights() const { return confirmed() ? confirmation_.weights() : weights_; }
 
-    const Certificate& certificate() const { return certificate_; }
+    const Certificate& certificate() const { return confirmation_.certificate(); }
     double dual() const { return dual_; }
     double gap_estimate() const { return sampler_.recorded_total(); }
     double epsilon() const { return epsilon_; }
     Index updates() const { return updates_; }
-    Index oracle_calls() const { return oracle_calls_; }
+    Index oracle_calls() const { return oracle_calls_ + confirmation_.oracle_calls(); }
     Index evaluations() const { return evaluations_; }
     double step_total() const { return step_total_; }
     Index draws_per_pass() const { return sampler_.draws_per_pass(); }
@@ -133,14 +121,16 @@ class SDCA {
     std::vector<double>& mutable_weights() { return weights_; }
     Random& random() { return random_; }
     BlockSampler& sampler() { return sampler_; }
-    void restore_counters(Index updates, Index oracle_calls, Index evaluations, double step_total,
-                          double dual, double epsilon) {
+    void restore_counters(Index updates, Index oracle_calls, Index evaluations, double step_total, double dual,
+                          double epsilon) {
         updates_ = updates;
         oracle_calls_ = oracle_calls;
         evaluations_ = evaluations;
         step_total_ = step_total;
         dual_ = dual;
         epsilon_ = epsilon;
+        start_cursor_ = 2 * sampler_.draws_per_pass();
+        confirmation_.reset();
     }
 
    private:
@@ -178,8 +168,8 @@ class SDCA {
         const double gap = std::max(0.0, entropy_of_nu + residual - entropy_[i]);
 
         const double quadratic = c / field_.l2() * field_.pull(i, m, direction_);
-        const LineSearchResult found = newton_line_search(field_.segments(i), mu, delta, gap, residual,
-                                                          quadratic, entropy_[i], options_.subprecision);
+        const LineSearchResult found = newton_line_search(field_.segments(i), mu, delta, gap, residual, quadratic,
+                                                          entropy_[i], options_.subprecision);
         axpy(size, found.step, delta, mu);
         field_.apply(weights_.data(), -found.step * c / field_.l2(), direction_);
 
@@ -191,51 +181,6 @@ class SDCA {
         step_total_ += found.step;
     }
 
-    void begin_certificate() {
-        confirmed_.weights.assign(field_.dimension(), 0.0);
-        confirmed_.entropies.assign(field_.blocks(), 0.0);
-        confirmed_.gaps.assign(field_.blocks(), 0.0);
-        losses_ = entropies_ = ExactSum();
-        magnitude_ = 0.0;
-    }
-
-    // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
-    void add_to_conjugate(Index i) {
-        double* m = room(marginals_, field_.compact_size(i));
-        field_.compact(i, table(i), m);
-        field_.subtract_truth(i, m);
-        field_.pull(i, m, direction_);
-        field_.apply(confirmed_.weights.data(), -field_.sample_weight(i) / field_.l2(), direction_);
-    }
-
-    void add_to_certificate(Index i) {
-        const Index compact_size = field_.compact_size(i);
-        const double c = field_.sample_weight(i);
-        double* theta = room(potentials_, compact_size);
-        double* m = room(marginals_, compact_size);
-        field_.score(i, confirmed_.weights.data(), theta);
-        const double log_z = field_.log_partition(i, theta, oracle_);
-        const double true_score = field_.true_score(i, theta);
-        const double entropy_of_mu = entropy(field_.segments(i), table(i));
-        field_.compact(i, table(i), m);
-        losses_.add(c * (log_z - true_score));
-        entropies_.add(c * entropy_of_mu);
-        magnitude_ += c * (std::abs(log_z) + std::abs(true_score) + std::abs(entropy_of_mu));
-        confirmed_.entropies[i] = entropy_of_mu;
-        confirmed_.gaps[i] = c * std::max(0.0, log_z - dot(compact_size, theta, m) - entropy_of_mu);
-        ++oracle_calls_;
-    }
-
-    void end_certificate() {
-        confirm_cursor_ = 0;
-        const double penalty =
-            0.5 * field_.l2() * squared_norm(field_.dimension(), confirmed_.weights.data());
-        certificate_.primal = losses_.value() + penalty;
-        certificate_.dual = entropies_.value() - penalty;
-        certificate_.gap = std::max(0.0, certificate_.primal - certificate_.dual) +
-                           rounding_allowance(magnitude_ + 2.0 * penalty);
-    }
-
     // weights_ holds w at epsilon = 1. Golden-section search over log(epsilon).
     double best_epsilon() const {
         const double norm = squared_norm(field_.dimension(), weights_.data());
@@ -243,8 +188,7 @@ class SDCA {
         const auto dual_at = [&](double log_epsilon) {
             const double epsilon = std::exp(log_epsilon);
             double value = -0.5 * field_.l2() * epsilon * epsilon * norm;
-            for (const auto& [weight, block] : kinds)
-                value += weight * field_.initial_entropy(block, epsilon);
+            for (const auto& [weight, block] : kinds) value += weight * field_.initial_entropy(block, epsilon);
             return value;
         };
         const double golden = 0.5 * (std::sqrt(5.0) - 1.0);
@@ -294,14 +238,8 @@ class SDCA {
     double dual_ = 0.0, epsilon_ = 0.0, step_total_ = 0.0;
     Index updates_ = 0, oracle_calls_ = 0, evaluations_ = 0;
 
-    Certificate certificate_;
-    Index start_cursor_ = 0, confirm_cursor_ = 0;
-    ExactSum losses_, entropies_;
-    double magnitude_ = 0.0;
-    struct {
-        std::vector<double> weights, entropies, gaps;
-    } confirmed_;
-
+    Index start_cursor_ = 0;
+    Confirmation<F> confirmation_;
     typename F::Workspace oracle_;
     typename F::Direction direction_;
     std::vector<double> potentials_, marginals_, candidate_;

@@ -62,8 +62,7 @@ class WolfeSearch {
     // The minimum of the cubic through both ends, kept off them by a tenth of the bracket.
     double interpolate() const {
         const double width = high_.step - low_.step;
-        const double d =
-            low_.slope + high_.slope - 3.0 * (low_.value - high_.value) / (low_.step - high_.step);
+        const double d = low_.slope + high_.slope - 3.0 * (low_.value - high_.value) / (low_.step - high_.step);
         const double discriminant = d * d - low_.slope * high_.slope;
         double at = 0.5;
         if (discriminant >= 0.0 && std::isfinite(discriminant)) {

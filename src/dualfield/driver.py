@@ -114,9 +114,7 @@ def check_limits(tol: float, max_passes: int) -> None:
 def _bind(field: Field, solver: Solver, state: Run | None, random_state: int | np.random.RandomState | None) -> Run:
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     if state is None:
-        run = solver.start(field, seed)
-        run.solver = solver
-        return run
+        return solver.start(field, seed)
     if state.solver != solver:
         raise TypeError(f"The state comes from {state.solver}; {solver} cannot go on from it.")
     if state.field is not field:
@@ -181,6 +179,8 @@ class _Drive:
                 self._confirm()
                 met = self._met()
                 self.understated = max(1.0, self.bound.gap / gap) if gap > 0 else 1.0
+                if not met:
+                    self.run.adopt()
             self._record()
             stopped = self._call_back()
             if met:
@@ -191,8 +191,6 @@ class _Drive:
                 return "stopped"
             if self.passes >= self.max_passes:
                 return "max_passes"
-            if self.bound is not _UNCONFIRMED:
-                self.run.adopt()
 
     def _confirm(self) -> None:
         while not self.run.confirm(_SLICE_SECONDS):

@@ -22,9 +22,7 @@ texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x
 keys = texts.filter(lambda key: ":" not in key)
 numbers = st.floats(-1e6, 1e6) | st.integers(-1000, 1000) | st.booleans()
 leaves = numbers | texts | st.lists(texts, unique=True, max_size=3) | st.sets(texts, max_size=3)
-items = st.dictionaries(
-    keys, st.recursive(leaves, lambda inner: st.dictionaries(keys, inner, max_size=3)), max_size=4
-)
+items = st.dictionaries(keys, st.recursive(leaves, lambda inner: st.dictionaries(keys, inner, max_size=3)), max_size=4)
 
 
 def first_position(encoded: Encoded) -> dict[str, float]:
@@ -72,16 +70,12 @@ def test_strings_dicts_and_tuples_agree(corpus: list[list[list[str]]]) -> None:
 )
 def test_dense_and_sparse_matrices_agree(matrix: np.ndarray, data: st.DataObject) -> None:
     convert = data.draw(
-        st.sampled_from(
-            [sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.lil_array, np.asfortranarray]
-        )
+        st.sampled_from([sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.lil_array, np.asfortranarray])
     )
     for encoded in (encode([matrix, matrix]), encode([convert(matrix), matrix])):
         assert encoded.vocabulary == Columns(matrix.shape[1])
         values = np.ones(len(encoded.indices)) if encoded.values is None else encoded.values
-        dense = sparse.csr_array(
-            (values, encoded.indices, encoded.indptr), shape=(2 * len(matrix), matrix.shape[1])
-        )
+        dense = sparse.csr_array((values, encoded.indices, encoded.indptr), shape=(2 * len(matrix), matrix.shape[1]))
         np.testing.assert_array_equal(dense.toarray(), np.vstack([matrix, matrix]))
         assert (encoded.values is None) == bool(np.isin(matrix, [0, 1]).all())
         assert encoded.lengths.tolist() == [len(matrix)] * 2

@@ -50,9 +50,7 @@ def test_encoding_keeps_every_attribute_but_zeros(corpus: list[list[dict[str, fl
 
 
 @given(corpora, st.data())
-def test_indexing_agrees_with_indexing_a_list(
-    corpus: list[list[dict[str, float]]], data: st.DataObject
-) -> None:
+def test_indexing_agrees_with_indexing_a_list(corpus: list[list[dict[str, float]]], data: st.DataObject) -> None:
     encoded, n = encode(corpus), len(corpus)
     plain = without_zeros(corpus)
     picks = data.draw(st.lists(st.integers(-n, n - 1)))
@@ -77,9 +75,7 @@ def test_counts_are_positions_with_a_value(corpus: list[list[dict[str, float]]])
 
 
 @given(corpora, st.data())
-def test_restrict_drops_the_others_and_nothing_else(
-    corpus: list[list[dict[str, float]]], data: st.DataObject
-) -> None:
+def test_restrict_drops_the_others_and_nothing_else(corpus: list[list[dict[str, float]]], data: st.DataObject) -> None:
     encoded = encode(corpus)
     names = encoded.vocabulary.names
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(names), max_size=len(names))), dtype=bool)
@@ -93,9 +89,7 @@ def test_restrict_drops_the_others_and_nothing_else(
 
 
 @given(corpora, st.permutations("aceghij"))
-def test_translate_is_encoding_with_that_vocabulary(
-    corpus: list[list[dict[str, float]]], names: list[str]
-) -> None:
+def test_translate_is_encoding_with_that_vocabulary(corpus: list[list[dict[str, float]]], names: list[str]) -> None:
     target = Vocabulary(names)
     translated, direct = encode(corpus).translate(target), encode(corpus, target)
     assert translated.vocabulary is target
@@ -116,9 +110,7 @@ def test_arrays_have_the_types_the_core_expects() -> None:
     assert encoded.values is not None
     found = [a.dtype for a in (encoded.offsets, encoded.indptr, encoded.indices, encoded.values)]
     assert found == [np.int64, np.int64, np.int32, np.float64]
-    assert all(
-        a.flags.c_contiguous for a in (encoded.offsets, encoded.indptr, encoded.indices, encoded.values)
-    )
+    assert all(a.flags.c_contiguous for a in (encoded.offsets, encoded.indptr, encoded.indices, encoded.values))
 
 
 def test_attributes_of_a_position_are_distinct_and_increasing() -> None:

@@ -101,7 +101,5 @@ def test_mistakes_are_named_with_their_place(
 
 
 def test_labels_of_another_type_than_the_classes_are_refused() -> None:
-    with pytest.raises(
-        TypeError, match="labels of y are of type int but the model was trained on labels of type str"
-    ):
+    with pytest.raises(TypeError, match="labels of y are of type int but the model was trained on labels of type str"):
         encode_labels([[1, 2]], [2], classes=["1", "2"])

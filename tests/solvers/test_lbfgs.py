@@ -88,5 +88,5 @@ def test_the_seed_has_no_effect() -> None:
 
 @pytest.mark.parametrize("corrections", [0, -1, 2.5, True, "5", None])
 def test_corrections_must_be_a_positive_integer(corrections: Any) -> None:
-    with pytest.raises(ValueError, match="LBFGS: corrections must be a positive integer"):
+    with pytest.raises(ValueError, match="LBFGS: corrections must be an integer, at least 1"):
         LBFGS(corrections)

@@ -7,6 +7,8 @@ optimisation in progress, which works in short slices so that the caller can rep
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy.typing as npt
 
 from dualfield.fields import Field
 
-__all__ = ["Bound", "Run", "Solver", "compiled"]
+__all__ = ["Bound", "Run", "Solver", "check_count", "check_number", "compiled"]
 
 
 class Bound(NamedTuple):
@@ -28,8 +30,8 @@ class Bound(NamedTuple):
 class Run(ABC):
     """A solver at work on a field."""
 
-    solver: Solver
-    field: Field
+    def __init__(self, solver: Solver, field: Field) -> None:
+        self.solver, self.field = solver, field
 
     @abstractmethod
     def advance(self, seconds: float) -> bool:
@@ -94,6 +96,18 @@ class Solver(ABC):
         missing = sorted(self.needs - field.offers)
         if missing:
             raise TypeError(f"{self.name} needs {' and '.join(missing)}, which {field.name} does not offer.")
+
+
+def check_number(owner: str, name: str, value: object, inside: Callable[[float], bool], rule: str) -> None:
+    """Refuse a parameter that is not a number, or not inside its range."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not inside(float(value)):
+        raise ValueError(f"{owner}: {name} must be {rule}; got {value!r}.")
+
+
+def check_count(owner: str, name: str, value: object, at_least: int) -> None:
+    """Refuse a parameter that is not an integer, or too small."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < at_least:
+        raise ValueError(f"{owner}: {name} must be an integer, at least {at_least}; got {value!r}.")
 
 
 def compiled(name: str, field: Field) -> Any:

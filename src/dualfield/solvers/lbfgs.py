@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Bound, Run, Solver, compiled
+from dualfield.solvers.base import Bound, Run, Solver, check_count, compiled
 
 __all__ = ["LBFGS"]
 
@@ -35,19 +35,18 @@ class LBFGS(Solver):
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
 
     def __post_init__(self) -> None:
-        if isinstance(self.corrections, bool) or not isinstance(self.corrections, int) or self.corrections < 1:
-            raise ValueError(f"LBFGS: corrections must be a positive integer; got {self.corrections!r}.")
+        check_count("LBFGS", "corrections", self.corrections, 1)
 
     def start(self, field: Field, seed: int) -> LBFGSRun:
         """Bind to a field, at weights zero; ``seed`` has no effect."""
-        return LBFGSRun(field, compiled("LBFGS", field)(field.core, self.corrections))
+        return LBFGSRun(self, field, compiled("LBFGS", field)(field.core, self.corrections))
 
 
 class LBFGSRun(Run):
     """A run of :class:`LBFGS`: weights, gradient, and the past corrections."""
 
-    def __init__(self, field: Field, core: Any) -> None:
-        self.field = field
+    def __init__(self, solver: LBFGS, field: Field, core: Any) -> None:
+        super().__init__(solver, field)
         self._core = core
 
     def advance(self, seconds: float) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Bound, Run, Solver, compiled
+from dualfield.solvers.base import Bound, Run, Solver, check_count, check_number, compiled
 
 __all__ = ["SDCA"]
 
@@ -63,16 +63,11 @@ class SDCA(Solver):
     def __post_init__(self) -> None:
         if self.sampling not in ("gap", "uniform"):
             raise ValueError(f"SDCA: sampling must be 'gap' or 'uniform'; got {self.sampling!r}.")
-        if not 0 <= self.non_uniformity <= 1:
-            raise ValueError(f"SDCA: non_uniformity must be in [0, 1]; got {self.non_uniformity!r}.")
-        if isinstance(self.permutation_every, bool) or int(self.permutation_every) != self.permutation_every:
-            raise ValueError(f"SDCA: permutation_every must be an integer; got {self.permutation_every!r}.")
-        if self.permutation_every < 0:
-            raise ValueError(f"SDCA: permutation_every must not be negative; got {self.permutation_every!r}.")
-        if not 0 < self.subprecision < 1:
-            raise ValueError(f"SDCA: subprecision must be in (0, 1); got {self.subprecision!r}.")
-        if self.epsilon != "auto" and not (isinstance(self.epsilon, int | float) and 0 < self.epsilon <= 1):
-            raise ValueError(f"SDCA: epsilon must be in (0, 1] or 'auto'; got {self.epsilon!r}.")
+        check_number("SDCA", "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
+        check_count("SDCA", "permutation_every", self.permutation_every, 0)
+        check_number("SDCA", "subprecision", self.subprecision, lambda x: 0 < x < 1, "in (0, 1)")
+        if self.epsilon != "auto":
+            check_number("SDCA", "epsilon", self.epsilon, lambda x: 0 < x <= 1, "in (0, 1] or 'auto'")
 
     def start(self, field: Field, seed: int) -> SDCARun:
         """Bind to a field; the first slice of work makes the start."""
@@ -85,14 +80,14 @@ class SDCA(Solver):
             0.0 if self.epsilon == "auto" else float(self.epsilon),
             seed,
         )
-        return SDCARun(field, core)
+        return SDCARun(self, field, core)
 
 
 class SDCARun(Run):
     """A run of :class:`SDCA`: the tables of marginals, the recorded gaps, the random generator."""
 
-    def __init__(self, field: Field, core: Any) -> None:
-        self.field = field
+    def __init__(self, solver: SDCA, field: Field, core: Any) -> None:
+        super().__init__(solver, field)
         self._core = core
         self._started = False
         self._marks = (0, 0, 0.0)  # updates, evaluations and step total at the end of the last pass

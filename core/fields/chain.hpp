@@ -6,8 +6,7 @@
 //
 // Weights:  [ attribute x label | transition | bias | begin | end ], each part optional but the first.
 // Compact:  [ T x K nodes | K x K sum over edges ].
-// Table:    [ (T-1) x K x K edges | T x K nodes ]; edges count +1, interior nodes -1; a single node counts
-// +1.
+// Table:    [ (T-1) x K x K edges | T x K nodes ]; edges count +1, interior nodes -1; a single node counts +1.
 #pragma once
 
 #include <vector>

@@ -2,8 +2,7 @@
 //
 // Two paths give the same numbers. The fast one works with probabilities: potentials are shifted by their
 // maxima, exponentiated once, and each forward message is scaled to sum to one, so that
-//     alpha_t[j] = exp(node_t[j]) sum_i alpha_{t-1}[i] exp(edge[i][j]) / c_t,      log Z = sum_t log c_t +
-//     shifts.
+//     alpha_t[j] = exp(node_t[j]) sum_i alpha_{t-1}[i] exp(edge[i][j]) / c_t,    log Z = sum_t log c_t + shifts.
 // A message entry is never smaller than exp(-(range of an edge + range of a node)) times the largest, so
 // nothing that matters underflows while those ranges add up to less than kProbabilityRange; beyond, the same
 // recursion runs on logarithms.

@@ -8,8 +8,7 @@
 static const char* instruction_set(void) {
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
     __builtin_cpu_init();
-    if (!(__builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2") &&
-          __builtin_cpu_supports("popcnt"))) {
+    if (!(__builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))) {
         return "v1";
     }
     if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&

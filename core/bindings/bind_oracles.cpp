@@ -3,7 +3,7 @@
 #include "duality/line_search.hpp"
 #include "oracles/forward_backward.hpp"
 #include "oracles/kbest.hpp"
-#include "oracles/posterior.hpp"
+#include "oracles/sampling.hpp"
 #include "oracles/viterbi.hpp"
 
 namespace dualfield {

@@ -110,6 +110,8 @@ void bind_sdca(nb::module_& m, const char* name) {
         .def("restore", &restore_sdca<F>, "state"_a)
         .def("weights", [](const Solver& s) { return to_array(s.weights()); })
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
+        .def_prop_ro("stalled", &Solver::stalled)
+        .def_prop_ro("diverged", &Solver::diverged)
         .def_prop_ro("dual", &Solver::dual)
         .def_prop_ro("gap_estimate", &Solver::gap_estimate)
         .def_prop_ro("epsilon", &Solver::epsilon)
@@ -133,13 +135,6 @@ void bind_lbfgs(nb::module_& m, const char* name) {
                 new (self) Solver(field, corrections);
             },
             "field"_a, "corrections"_a, nb::keep_alive<1, 2>())
-        .def(
-            "start",
-            [](Solver& solver, Vector<double> weights) {
-                require(weights.shape(0) == solver.weights().size(), "the number of weights does not fit the field");
-                solver.start(weights.data());
-            },
-            "weights"_a.noconvert())
         .def("run", &Solver::run, "max_evaluations"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("weights", [](const Solver& s) { return to_array(s.weights()); })
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })

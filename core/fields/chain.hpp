@@ -93,6 +93,14 @@ class Chain {
         for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[shape_.transitions[s]] = transition[s];
     }
 
+    double center(Index i, double* theta) const {
+        const Index K = labels(), T = length(i);
+        double magnitude = 0.0;
+        for (Index t = 0; t < T; ++t) magnitude += subtract_maximum(K, theta + t * K);
+        if (T > 1) magnitude += static_cast<double>(T - 1) * subtract_maximum(K * K, theta + T * K);
+        return magnitude;
+    }
+
     double log_partition(Index i, const double* theta, Workspace& oracle) const {
         return oracle.log_partition(potentials(i, theta));
     }
@@ -180,6 +188,27 @@ class Chain {
         if (T == 1) return {{{{0, K, 1.0}, {0, 0, 0.0}}}, 1};
         const Index edges = (T - 1) * K * K;
         return {{{{0, edges, 1.0}, {edges + K, (T - 2) * K, -1.0}}}, 2};
+    }
+
+    // The distribution with the first edge's marginal and then each edge's conditionals has these edges, re-weighted.
+    void repair_table(Index i, double* table) const {
+        const Index K = labels(), T = length(i);
+        double* nodes = table + (T - 1) * K * K;
+        if (T == 1) return scale(K, 1.0 / sum(K, nodes), nodes);
+        const double total = sum(K * K, table);
+        for (Index k = 0; k < K; ++k) nodes[k] = sum(K, table + k * K) / total;
+        std::fill(nodes + K, nodes + T * K, 0.0);
+        for (Index t = 0; t < T - 1; ++t)
+            for (Index k = 0; k < K; ++k) {
+                double* row = table + (t * K + k) * K;
+                const double mass = nodes[t * K + k], row_sum = sum(K, row);
+                if (row_sum > 0.0) {
+                    scale(K, mass / row_sum, row);
+                } else {
+                    std::fill(row, row + K, mass / static_cast<double>(K));
+                }
+                axpy(K, 1.0, row, nodes + (t + 1) * K);
+            }
     }
 
     void initial_table(Index i, double epsilon, double* table) const {

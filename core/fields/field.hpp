@@ -13,33 +13,46 @@
 
 namespace dualfield {
 
+// What every solver needs.
 template <class F>
 concept Field = requires(const F field, typename F::Workspace workspace, typename F::Direction direction, Index i,
                          const double* input, double* output, double number) {
-    // Size: blocks, weights, and for block i its compact vector and its table.
+    // Size: blocks, weights, and the compact vector of block i.
     { field.blocks() } -> std::same_as<Index>;
     { field.dimension() } -> std::same_as<Index>;
     { field.compact_size(i) } -> std::same_as<Index>;
-    { field.table_size(i) } -> std::same_as<Index>;
     { field.l2() } -> std::same_as<double>;
     { field.sample_weight(i) } -> std::same_as<double>;
 
-    // Potentials of block i under weights w; what exact inference says of given potentials.
+    // score: potentials of block i under weights w. center: subtracts a constant from the potentials of each clique,
+    // which changes no probability and keeps digits; returns the size of what rounding can act on.
     { field.score(i, input, output) };
+    { field.center(i, output) } -> std::same_as<double>;
+
+    // What exact inference says of given potentials; infer also fills the compact marginals.
     { field.log_partition(i, input, workspace) } -> std::same_as<double>;
-    { field.infer(i, input, output, workspace) } -> std::same_as<double>;  // log Z; fills the compact marginals
-    { field.subtract_truth(i, output) };                                   // m -= indicators of the true labels
-    { field.true_score(i, input) } -> std::same_as<double>;                // <potentials, truth>
+    { field.infer(i, input, output, workspace) } -> std::same_as<double>;
+
+    // m -= indicators of the true labels; <potentials, truth>.
+    { field.subtract_truth(i, output) };
+    { field.true_score(i, input) } -> std::same_as<double>;
 
     // pull: the expected feature counts of a compact vector, merged over the block, with their squared norm;
     // apply: w += a * direction.
     { field.pull(i, input, direction) } -> std::same_as<double>;
     { field.apply(output, number, direction) };
+};
 
-    // Tables of clique marginals, for SDCA.
-    { field.segments(i) } -> std::same_as<Segments>;
-    { field.infer_table(i, input, output, output, workspace) } -> std::same_as<double>;  // table and compact
+// What solvers need that keep tables of clique marginals.
+template <class F>
+concept TableField = Field<F> && requires(const F field, typename F::Workspace workspace, Index i, const double* input,
+                                          double* output, double number) {
+    { field.table_size(i) } -> std::same_as<Index>;
+    { *field.segments(i).begin() } -> std::convertible_to<Segment>;
+    { field.infer_table(i, input, output, output, workspace) } -> std::same_as<double>;  // fills table and compact
     { field.compact(i, input, output) };
+    { field.repair_table(i, output) };  // makes the marginals of neighbouring cliques agree, to the last digit
+
     // The start epsilon * uniform + (1 - epsilon) * truth, and its entropy.
     { field.initial_table(i, number, output) };
     { field.initial_entropy(i, number) } -> std::same_as<double>;

@@ -49,6 +49,8 @@ class Multiclass {
             rows_.score(w, data_.indices[e], data_.value(e), theta);
     }
 
+    double center(Index, double* theta) const { return subtract_maximum(labels_, theta); }
+
     double log_partition(Index, const double* theta, Workspace&) const { return log_sum_exp(labels_, theta); }
 
     double infer(Index, const double* theta, double* m, Workspace&) const {
@@ -85,6 +87,8 @@ class Multiclass {
     }
 
     Segments segments(Index) const { return {{{{0, labels_, 1.0}, {0, 0, 0.0}}}, 1}; }
+
+    void repair_table(Index, double* table) const { scale(labels_, 1.0 / sum(labels_, table), table); }
 
     void initial_table(Index i, double epsilon, double* table) const {
         std::fill(table, table + labels_, epsilon / static_cast<double>(labels_));

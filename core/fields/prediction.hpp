@@ -4,7 +4,7 @@
 #include "fields/chain.hpp"
 #include "fields/multiclass.hpp"
 #include "oracles/kbest.hpp"
-#include "oracles/posterior.hpp"
+#include "oracles/sampling.hpp"
 #include "oracles/viterbi.hpp"
 
 namespace dualfield {

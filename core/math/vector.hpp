@@ -53,6 +53,14 @@ inline double minimum(Index n, const double* x) {
     return bottom;
 }
 
+// x -= max x; returns the largest |x_k| before.
+inline double subtract_maximum(Index n, double* x) {
+    const double top = maximum(n, x), bottom = minimum(n, x);
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) x[k] -= top;
+    return std::max(std::abs(top), std::abs(bottom));
+}
+
 inline Index argmax(Index n, const double* x) { return std::max_element(x, x + n) - x; }
 
 // out = exp(x - shift)

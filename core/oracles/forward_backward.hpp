@@ -14,13 +14,7 @@ namespace dualfield {
 
 class ForwardBackward {
    public:
-    double log_partition(const ChainPotentials& chain) {
-        if (!prepare(chain)) {
-            log_forward(chain);
-            return log_sum_exp(chain.labels, &log_alpha_[(chain.length - 1) * chain.labels]);
-        }
-        return forward(chain);
-    }
+    double log_partition(const ChainPotentials& chain) { return prepare(chain) ? forward(chain) : log_forward(chain); }
 
     // Fills, where not null: `nodes` T x K; `edges` (T-1) x K x K; `edge_sum` K x K, the sum of the edge
     // marginals.
@@ -33,14 +27,20 @@ class ForwardBackward {
 
     // Logarithms of the node and edge marginals, for potentials whose marginals underflow.
     double log_marginals(const ChainPotentials& chain, double* log_nodes, double* log_edges) {
-        const Index K = chain.labels;
-        log_forward(chain);
+        const Index K = chain.labels, T = chain.length;
+        const double log_z = log_forward(chain);
         log_backward(chain);
-        const double log_z = log_sum_exp(K, &log_alpha_[(chain.length - 1) * K]);
-        for (Index k = 0; k < chain.length * K; ++k) log_nodes[k] = log_alpha_[k] + log_beta_[k] - log_z;
-        for (Index t = 0; t < chain.edges(); ++t)
-            for (Index i = 0; i < K; ++i)
-                for (Index j = 0; j < K; ++j) log_edges[(t * K + i) * K + j] = log_edge(chain, t, i, j) - log_z;
+        if (T == 1) std::copy(log_alpha_.begin(), log_alpha_.begin() + K, log_nodes);
+        for (Index t = 0; t < T - 1; ++t) {
+            double* edge = log_edges + t * K * K;
+            log_edge_marginal(chain, t, edge);
+            for (Index i = 0; i < K; ++i) log_nodes[t * K + i] = log_sum_exp(K, edge + i * K);
+            if (t < T - 2) continue;
+            for (Index j = 0; j < K; ++j) {
+                for (Index i = 0; i < K; ++i) terms_[i] = edge[i * K + j];
+                log_nodes[(t + 1) * K + j] = log_sum_exp(K, terms_.data());
+            }
+        }
         return log_z;
     }
 
@@ -184,51 +184,79 @@ class ForwardBackward {
             for (Index j = 0; j < K; ++j) transposed_[j * P + i] = E[i * P + j];
     }
 
-    // The path on logarithms: exact for any finite potentials, about ten times slower.
-    void log_forward(const ChainPotentials& chain) {
+    // The path on logarithms, about ten times slower. Messages are kept relative to their largest entry or sum, and
+    // every edge marginal is normalised by itself, so that errors do not grow with the length or with log Z.
+    double log_forward(const ChainPotentials& chain) {
         const Index K = chain.labels, T = chain.length;
         log_alpha_.resize(T * K);
         terms_.resize(K);
-        std::copy(chain.node_row(0), chain.node_row(0) + K, log_alpha_.begin());
-        for (Index t = 1; t < T; ++t)
+        double log_z = 0.0;
+        for (Index t = 0; t < T; ++t) {
+            double* alpha = &log_alpha_[t * K];
+            const double* node = chain.node_row(t);
+            const double top = maximum(K, node);
             for (Index j = 0; j < K; ++j) {
-                for (Index i = 0; i < K; ++i) terms_[i] = log_alpha_[(t - 1) * K + i] + chain.edge_row(t - 1, i)[j];
-                log_alpha_[t * K + j] = chain.node_row(t)[j] + log_sum_exp(K, terms_.data());
+                if (t > 0)
+                    for (Index i = 0; i < K; ++i) terms_[i] = alpha[i - K] + chain.edge_row(t - 1, i)[j];
+                alpha[j] = (node[j] - top) + (t > 0 ? log_sum_exp(K, terms_.data()) : 0.0);
             }
+            const double scale = log_sum_exp(K, alpha);
+            for (Index j = 0; j < K; ++j) alpha[j] -= scale;
+            log_z += top + scale;
+        }
+        return log_z;
     }
 
     void log_backward(const ChainPotentials& chain) {
         const Index K = chain.labels, T = chain.length;
         log_beta_.assign(T * K, 0.0);
-        for (Index t = T - 1; t > 0; --t)
+        for (Index t = T - 1; t > 0; --t) {
+            const double* node = chain.node_row(t);
+            const double node_top = maximum(K, node);
+            double* beta = &log_beta_[(t - 1) * K];
             for (Index i = 0; i < K; ++i) {
                 for (Index j = 0; j < K; ++j)
-                    terms_[j] = chain.edge_row(t - 1, i)[j] + chain.node_row(t)[j] + log_beta_[t * K + j];
-                log_beta_[(t - 1) * K + i] = log_sum_exp(K, terms_.data());
+                    terms_[j] = (node[j] - node_top) + chain.edge_row(t - 1, i)[j] + beta[K + j];
+                beta[i] = log_sum_exp(K, terms_.data());
             }
+            const double top = maximum(K, beta);
+            for (Index i = 0; i < K; ++i) beta[i] -= top;
+        }
     }
 
-    // log(edge marginal) + log Z of the edge from (t, i) to (t + 1, j).
-    double log_edge(const ChainPotentials& chain, Index t, Index i, Index j) const {
+    // The logarithms of the marginal of the edge from position t to t + 1, K x K.
+    void log_edge_marginal(const ChainPotentials& chain, Index t, double* out) const {
         const Index K = chain.labels;
-        return log_alpha_[t * K + i] + chain.edge_row(t, i)[j] + chain.node_row(t + 1)[j] + log_beta_[(t + 1) * K + j];
+        const double* node = chain.node_row(t + 1);
+        const double top = maximum(K, node);
+        for (Index i = 0; i < K; ++i)
+            for (Index j = 0; j < K; ++j)
+                out[i * K + j] =
+                    log_alpha_[t * K + i] + chain.edge_row(t, i)[j] + (node[j] - top) + log_beta_[(t + 1) * K + j];
+        const double total = log_sum_exp(K * K, out);
+        for (Index k = 0; k < K * K; ++k) out[k] -= total;
     }
 
     double log_space_marginals(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {
-        const Index K = chain.labels;
-        log_forward(chain);
+        const Index K = chain.labels, T = chain.length;
+        const double log_z = log_forward(chain);
         log_backward(chain);
-        const double log_z = log_sum_exp(K, &log_alpha_[(chain.length - 1) * K]);
-        if (nodes)
-            for (Index k = 0; k < chain.length * K; ++k) nodes[k] = fast_exp(log_alpha_[k] + log_beta_[k] - log_z);
+        if (nodes) std::fill(nodes, nodes + T * K, 0.0);
         if (edge_sum) std::fill(edge_sum, edge_sum + K * K, 0.0);
-        for (Index t = 0; t < chain.edges(); ++t)
+        if (nodes && T == 1) exp_shifted(K, log_alpha_.data(), 0.0, nodes);
+        log_edge_.resize(K * K);
+        for (Index t = 0; t < T - 1; ++t) {
+            log_edge_marginal(chain, t, log_edge_.data());
+            exp_shifted(K * K, log_edge_.data(), 0.0, log_edge_.data());
             for (Index i = 0; i < K; ++i)
                 for (Index j = 0; j < K; ++j) {
-                    const double p = fast_exp(log_edge(chain, t, i, j) - log_z);
+                    const double p = log_edge_[i * K + j];
                     if (edges) edges[(t * K + i) * K + j] = p;
                     if (edge_sum) edge_sum[i * K + j] += p;
+                    if (nodes) nodes[t * K + i] += p;
+                    if (nodes && t == T - 2) nodes[(t + 1) * K + j] += p;
                 }
+        }
         return log_z;
     }
 
@@ -236,7 +264,7 @@ class ForwardBackward {
     double shift_ = 0.0;  // the sum of all maxima subtracted
     std::vector<double> exp_node_, exp_edge_, transposed_;
     std::vector<double> alpha_, beta_, outgoing_, outer_, inverse_scale_;
-    std::vector<double> log_alpha_, log_beta_, terms_;
+    std::vector<double> log_alpha_, log_beta_, log_edge_, terms_;
 };
 
 }  // namespace dualfield

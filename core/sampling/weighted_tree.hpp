@@ -15,7 +15,6 @@ class WeightedTree {
         sums_.assign(2 * leaves_, 0.0);
     }
 
-    Index size() const { return n_; }
     double total() const { return sums_[1]; }
     double weight(Index i) const { return sums_[leaves_ + i]; }
 
@@ -37,7 +36,7 @@ class WeightedTree {
             if (right) rest -= left;
             node = 2 * node + (right ? 1 : 0);
         }
-        return node - leaves_;
+        return node - leaves_ < n_ ? node - leaves_ : n_ - 1;  // beyond n only if the weights are not numbers
     }
 
    private:

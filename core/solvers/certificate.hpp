@@ -10,8 +10,8 @@
 
 namespace dualfield {
 
-// A compensated sum (Neumaier): its error does not grow with the number of terms.
-class ExactSum {
+// Neumaier's sum: its error does not grow with the number of terms.
+class CompensatedSum {
    public:
     void add(double x) {
         const double total = total_ + x;
@@ -23,6 +23,9 @@ class ExactSum {
    private:
     double total_ = 0.0, lost_ = 0.0;
 };
+
+// max(0, x), but a NaN stays one.
+inline double non_negative(double x) { return x < 0.0 ? 0.0 : x; }
 
 struct Certificate {
     double primal = std::numeric_limits<double>::quiet_NaN();

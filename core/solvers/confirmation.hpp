@@ -21,7 +21,8 @@ class Confirmation {
     explicit Confirmation(const F& field) : field_(field) {}
 
     // Goes through the blocks of `order` twice; true when complete. marginals_of(i, m) writes the compact marginals
-    // of block i, entropy_of(i) gives their entropy.
+    // of block i, which must be those of a distribution to the last digit; entropy_of(i), called right after it, gives
+    // their entropy.
     template <class MarginalsOf, class EntropyOf>
     bool run(const std::vector<Index>& order, const Deadline& deadline, MarginalsOf&& marginals_of,
              EntropyOf&& entropy_of) {
@@ -71,7 +72,7 @@ class Confirmation {
         weights_.assign(field_.dimension(), 0.0);
         entropies_of_blocks_.assign(field_.blocks(), 0.0);
         gaps_.assign(field_.blocks(), 0.0);
-        losses_ = entropies_ = ExactSum();
+        losses_ = entropies_ = CompensatedSum();
         magnitude_ = 0.0;
     }
 
@@ -87,13 +88,14 @@ class Confirmation {
         const double c = field_.sample_weight(i);
         double* theta = room(potentials_, size);
         field_.score(i, weights_.data(), theta);
+        magnitude_ += c * field_.center(i, theta);
         const double log_z = field_.log_partition(i, theta, oracle_);
         const double true_score = field_.true_score(i, theta);
         losses_.add(c * (log_z - true_score));
         entropies_.add(c * entropy);
         magnitude_ += c * (std::abs(log_z) + std::abs(true_score) + std::abs(entropy));
         entropies_of_blocks_[i] = entropy;
-        gaps_[i] = c * std::max(0.0, log_z - dot(size, theta, m) - entropy);
+        gaps_[i] = c * non_negative(log_z - dot(size, theta, m) - entropy);
         ++oracle_calls_;
     }
 
@@ -101,8 +103,11 @@ class Confirmation {
         cursor_ = 0;
         const double penalty = 0.5 * field_.l2() * squared_norm(field_.dimension(), weights_.data());
         const double allowance = rounding_allowance(magnitude_ + 2.0 * penalty);
-        certificate_.primal = losses_.value() + penalty;
-        certificate_.dual = std::min(certificate_.primal, entropies_.value() - penalty) - allowance;
+        const double primal = losses_.value() + penalty, dual = entropies_.value() - penalty;
+        certificate_ = Certificate();
+        if (!(dual <= primal + allowance)) return;  // not a number, or a defect: then nothing is certified
+        certificate_.primal = primal;
+        certificate_.dual = std::min(primal, dual) - allowance;
         certificate_.gap = certificate_.primal - certificate_.dual + allowance;
     }
 
@@ -110,7 +115,7 @@ class Confirmation {
     Index cursor_ = 0;
     Index oracle_calls_ = 0;
     Certificate certificate_;
-    ExactSum losses_, entropies_;
+    CompensatedSum losses_, entropies_;
     double magnitude_ = 0.0;
     std::vector<double> weights_, entropies_of_blocks_, gaps_;
     typename F::Workspace oracle_;

@@ -26,17 +26,6 @@ class LBFGS {
           trial_gradient_(field.dimension(), 0.0),
           objective_(field) {}
 
-    // Starts again from the given weights.
-    void start(const double* weights) {
-        std::copy(weights, weights + field_.dimension(), trial_.begin());
-        weights_ = trial_;
-        history_.clear();
-        started_ = false;
-        stalled_ = false;
-        cursor_ = 0;
-        best_dual_ = -std::numeric_limits<double>::infinity();
-    }
-
     // Evaluates until there were `max_evaluations` full gradients, the time is over or no step helps; returns
     // how many gradients were completed. A gradient cut short by the clock goes on with the next call.
     Index run(Index max_evaluations, double seconds) {

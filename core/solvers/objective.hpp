@@ -17,7 +17,7 @@ class Objective {
 
     // Forgets the sums, for a new point.
     void reset() {
-        losses_ = ExactSum();
+        losses_ = CompensatedSum();
         magnitude_ = 0.0;
     }
 
@@ -29,6 +29,7 @@ class Objective {
         double* theta = room(potentials_, size);
         double* m = room(marginals_, size);
         field_.score(i, w, theta);
+        magnitude_ += c * field_.center(i, theta);
         const double log_z = gradient ? field_.infer(i, theta, m, oracle_) : field_.log_partition(i, theta, oracle_);
         const double true_score = field_.true_score(i, theta);
         losses_.add(c * (log_z - true_score));
@@ -47,7 +48,7 @@ class Objective {
 
    private:
     const F& field_;
-    ExactSum losses_;
+    CompensatedSum losses_;
     double magnitude_ = 0.0;
     Index oracle_calls_ = 0;
     typename F::Workspace oracle_;

@@ -28,7 +28,7 @@ struct SDCAOptions {
     std::uint64_t seed;
 };
 
-template <Field F>
+template <TableField F>
 class SDCA {
    public:
     SDCA(const F& field, const SDCAOptions& options)
@@ -72,7 +72,7 @@ class SDCA {
         const Deadline deadline(seconds);
         confirmation_.discard();
         Index done = 0;
-        while (done < max_updates) {
+        while (done < max_updates && !diverged_) {
             update(sampler_.draw(random_));
             ++done;
             if (deadline.passed()) break;
@@ -83,11 +83,21 @@ class SDCA {
 
     // The certificate, by a full pass that changes nothing in the run. In slices; true when it is complete.
     bool confirm(double seconds) {
+        double* repaired = candidate_.data();
         return confirmation_.run(
-            sampler_.order(), Deadline(seconds), [&](Index i, double* m) { field_.compact(i, table(i), m); },
-            [&](Index i) { return entropy(field_.segments(i), table(i)); });
+            sampler_.order(), Deadline(seconds),
+            [&](Index i, double* m) {
+                repaired = room(candidate_, field_.table_size(i));
+                std::copy(table(i), table(i) + field_.table_size(i), repaired);
+                field_.repair_table(i, repaired);
+                field_.compact(i, repaired, m);
+            },
+            [&](Index i) { return entropy(field_.segments(i), repaired); });
     }
 
+    // No block moves any more, or the numbers have left the range of floating point.
+    bool stalled() const { return idle_ >= 2 * draws_per_pass(); }
+    bool diverged() const { return diverged_; }
     bool started() const { return start_cursor_ == 2 * sampler_.draws_per_pass(); }
     bool confirmed() const { return confirmation_.complete(); }
 
@@ -95,7 +105,10 @@ class SDCA {
     void adopt_confirmed() {
         weights_.swap(confirmation_.weights());
         entropy_.swap(confirmation_.entropies());
-        for (Index i : sampler_.order()) sampler_.record(i, confirmation_.gaps()[i]);
+        for (Index i : sampler_.order()) {
+            field_.repair_table(i, table(i));
+            sampler_.record(i, confirmation_.gaps()[i]);
+        }
         dual_ = confirmation_.certificate().dual;
         confirmation_.discard();
     }
@@ -159,13 +172,14 @@ class SDCA {
         double* mu = table(i);
 
         field_.score(i, weights_.data(), theta);
+        field_.center(i, theta);
         const double log_z = field_.infer_table(i, theta, delta, m, oracle_);
         const double entropy_of_nu = log_z - dot(compact_size, theta, m);
 #pragma omp simd
         for (Index k = 0; k < size; ++k) delta[k] -= mu[k];
         field_.compact(i, delta, m);
         const double residual = dot(compact_size, theta, m);
-        const double gap = std::max(0.0, entropy_of_nu + residual - entropy_[i]);
+        const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
 
         const double quadratic = c / field_.l2() * field_.pull(i, m, direction_);
         const LineSearchResult found = newton_line_search(field_.segments(i), mu, delta, gap, residual, quadratic,
@@ -179,6 +193,8 @@ class SDCA {
         ++oracle_calls_;
         evaluations_ += found.evaluations;
         step_total_ += found.step;
+        idle_ = found.step > 0.0 ? 0 : idle_ + 1;
+        diverged_ = !std::isfinite(gap);
     }
 
     // weights_ holds w at epsilon = 1. Golden-section search over log(epsilon).
@@ -239,6 +255,8 @@ class SDCA {
     Index updates_ = 0, oracle_calls_ = 0, evaluations_ = 0;
 
     Index start_cursor_ = 0;
+    Index idle_ = 0;  // updates since a block last moved
+    bool diverged_ = false;
     Confirmation<F> confirmation_;
     typename F::Workspace oracle_;
     typename F::Direction direction_;

@@ -166,7 +166,7 @@ class _Drive:
         )
 
     def _passes(self) -> Status:
-        while True:
+        while not self.run.stalled:
             while not self.run.advance(_SLICE_SECONDS):
                 pass
             self.passes += 1
@@ -185,12 +185,11 @@ class _Drive:
             stopped = self._call_back()
             if met:
                 return "converged"
-            if self.run.stalled:
-                return "stalled"
             if stopped:
                 return "stopped"
-            if self.passes >= self.max_passes:
+            if self.passes >= self.max_passes and not self.run.stalled:
                 return "max_passes"
+        return "stalled"
 
     def _confirm(self) -> None:
         while not self.run.confirm(_SLICE_SECONDS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -98,7 +99,7 @@ class SDCARun(Run):
             return False
         per_pass = self._core.updates_per_pass
         missing = per_pass - self._core.updates % per_pass
-        return bool(self._core.run(missing, seconds) == missing)
+        return bool(self._core.run(missing, seconds) == missing or self._core.diverged)
 
     def confirm(self, seconds: float) -> bool:
         return bool(self._core.confirm(seconds))
@@ -111,8 +112,12 @@ class SDCARun(Run):
         return Bound(*self._core.certificate)
 
     def estimate(self) -> tuple[float, float]:
-        gap = self._core.gap_estimate
+        gap = math.nan if self._core.diverged else self._core.gap_estimate
         return gap, self._core.dual + gap
+
+    @property
+    def stalled(self) -> bool:
+        return bool(self._core.stalled)
 
     @property
     def updates(self) -> int:

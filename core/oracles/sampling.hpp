@@ -1,4 +1,4 @@
-// Exact samples from p(y) of a chain, and posterior (max-marginal) decoding.
+// Exact samples from p(y) of a chain.
 #pragma once
 
 #include "math/random.hpp"
@@ -39,11 +39,6 @@ inline void sample_posterior(const ChainPotentials& chain, Index count, Random& 
             path[t - 1] = static_cast<std::int32_t>(sample_log_weights(K, weights.data(), random));
         }
     }
-}
-
-// The label of largest marginal at each position, which minimises the expected number of wrong labels.
-inline void decode_posterior(Index length, Index labels, const double* node_marginals, std::int32_t* path) {
-    for (Index t = 0; t < length; ++t) path[t] = static_cast<std::int32_t>(argmax(labels, node_marginals + t * labels));
 }
 
 }  // namespace dualfield

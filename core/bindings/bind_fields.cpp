@@ -214,32 +214,41 @@ void bind_fields(nb::module_& m) {
         nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>());
     bind_chain(chain_all);
 
+    nb::class_<ObservedPairs>(m, "ObservedPairs", "Which (attribute, label) pairs have a weight; checked once.")
+        .def(
+            "__init__",
+            [](ObservedPairs* self, Vector<Index> starts, Vector<std::int32_t> row_labels, Index labels) {
+                require(starts.shape(0) >= 1 && starts.data()[0] == 0, "row_starts must start with 0");
+                const Index attributes = static_cast<Index>(starts.shape(0)) - 1;
+                for (Index a = 0; a < attributes; ++a)
+                    require(starts.data()[a] <= starts.data()[a + 1], "row_starts must not decrease");
+                require(starts.data()[attributes] == static_cast<Index>(row_labels.shape(0)),
+                        "row_labels must have row_starts[-1] entries");
+                for (std::size_t s = 0; s < row_labels.shape(0); ++s)
+                    require(row_labels.data()[s] >= 0 && row_labels.data()[s] < labels, "a row label is out of range");
+                new (self) ObservedPairs(attributes, labels, starts.data(), row_labels.data());
+            },
+            "row_starts"_a.noconvert(), "row_labels"_a.noconvert(), "labels"_a, nb::keep_alive<1, 2>(),
+            nb::keep_alive<1, 3>());
+
     nb::class_<ChainObserved> chain_observed(m, "ChainObserved", "A chain with weights for observed pairs only.");
     chain_observed.def(
         "__init__",
         [](ChainObserved* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
            Values values, Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias, bool begin,
-           bool end, Labels y, Values sample_weight, double l2, Vector<Index> row_starts,
-           Vector<std::int32_t> row_labels) {
+           bool end, Labels y, Values sample_weight, double l2, const ObservedPairs& pairs) {
             const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
             check_targets(data, labels, y, sample_weight, l2);
-            require(static_cast<Index>(row_starts.shape(0)) == attributes + 1 && row_starts.data()[0] == 0,
-                    "row_starts must have one entry more than there are attributes, and start with 0");
-            for (Index a = 0; a < attributes; ++a)
-                require(row_starts.data()[a] <= row_starts.data()[a + 1], "row_starts must not decrease");
-            require(row_starts.data()[attributes] == static_cast<Index>(row_labels.shape(0)),
-                    "row_labels must have row_starts[-1] entries");
-            for (std::size_t s = 0; s < row_labels.shape(0); ++s)
-                require(row_labels.data()[s] >= 0 && row_labels.data()[s] < labels, "a row label is out of range");
-            new (self) ChainObserved(data, ObservedPairs(attributes, row_starts.data(), row_labels.data()),
-                                     shape_of(labels, transitions, bias, begin, end), data_or_null(y),
+            require(pairs.attributes() == attributes && pairs.label_count() == labels,
+                    "the observed pairs are of other attributes or labels");
+            new (self) ChainObserved(data, pairs, shape_of(labels, transitions, bias, begin, end), data_or_null(y),
                                      data_or_null(sample_weight), l2);
         },
         "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
         "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a, "y"_a.noconvert().none(),
-        "sample_weight"_a.noconvert().none(), "l2"_a, "row_starts"_a.noconvert(), "row_labels"_a.noconvert(),
-        nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
-        nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>(), nb::keep_alive<1, 16>());
+        "sample_weight"_a.noconvert().none(), "l2"_a, "pairs"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+        nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(),
+        nb::keep_alive<1, 15>());
     bind_chain(chain_observed);
 
     nb::class_<Multiclass> multiclass(m, "Multiclass", "Multinomial logistic regression, the one-node field.");

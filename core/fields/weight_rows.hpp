@@ -46,8 +46,11 @@ class AllPairs {
 class ObservedPairs {
    public:
     // starts: attributes + 1 offsets into `labels`, the labels of each row in increasing order. Views.
-    ObservedPairs(Index attributes, const Index* starts, const std::int32_t* labels)
-        : attributes_(attributes), starts_(starts), labels_(labels) {}
+    ObservedPairs(Index attributes, Index label_count, const Index* starts, const std::int32_t* labels)
+        : attributes_(attributes), label_count_(label_count), starts_(starts), labels_(labels) {}
+
+    Index attributes() const { return attributes_; }
+    Index label_count() const { return label_count_; }
 
     Index size() const { return starts_[attributes_]; }
     Index start(std::int32_t attribute) const { return starts_[attribute]; }
@@ -74,7 +77,7 @@ class ObservedPairs {
     }
 
    private:
-    Index attributes_;
+    Index attributes_, label_count_;
     const Index* starts_;
     const std::int32_t* labels_;
 };

@@ -408,6 +408,11 @@ def arrays(**changes: Any) -> dict[str, Any]:
 ROWS = {"row_starts": np.array([0, 2, 4]), "row_labels": np.array([0, 1, 0, 1], dtype=np.int32)}
 
 
+def pairs(**changes: Any) -> Any:
+    rows = {**ROWS, **changes}
+    return _core.ObservedPairs(rows["row_starts"].copy(), rows["row_labels"].copy(), 2)
+
+
 def int32(*values: int) -> Any:
     return np.array(values, dtype=np.int32)
 
@@ -444,7 +449,7 @@ def test_malformed_arrays_are_refused(changes: dict[str, Any], message: str) -> 
     with pytest.raises(ValueError, match=message):
         _core.ChainAll(**arrays(**changes))
     with pytest.raises(ValueError, match=message):
-        _core.ChainObserved(**arrays(**changes), **ROWS)
+        _core.ChainObserved(**arrays(**changes), pairs=pairs())
 
 
 @pytest.mark.parametrize(
@@ -471,7 +476,7 @@ def test_a_point_of_two_positions_is_refused() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"row_starts": np.array([0, 4])}, "row_starts must have one entry more"),
+        ({"row_starts": np.array([0, 4])}, "of other attributes"),
         ({"row_starts": np.array([1, 2, 4])}, "start with 0"),
         ({"row_starts": np.array([0, 5, 4])}, "row_starts must not decrease"),
         ({"row_starts": np.array([0, 2, 5])}, "row_labels must have"),
@@ -481,7 +486,7 @@ def test_a_point_of_two_positions_is_refused() -> None:
 )
 def test_malformed_rows_of_observed_pairs_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        _core.ChainObserved(**arrays(), **{**ROWS, **changes})
+        _core.ChainObserved(**arrays(), pairs=pairs(**changes))
 
 
 def test_observed_pairs_refuses_labels_out_of_range() -> None:
@@ -538,7 +543,7 @@ def test_ranges_out_of_bounds_are_refused(small_field: Any, method: str, first: 
 
 
 def test_a_field_keeps_its_arrays_alive() -> None:
-    compiled = _core.ChainObserved(**arrays(), **ROWS)
+    compiled = _core.ChainObserved(**arrays(), pairs=pairs())
     w = np.random.default_rng(0).normal(size=compiled.dimension)
     before = compiled.primal(w)
     gc.collect()

@@ -36,6 +36,9 @@ def observed_pairs(
     offsets: Offsets, indptr: Offsets, indices: Ints, attributes: int, labels: int, y: Ints
 ) -> tuple[Offsets, Ints]: ...
 
+class ObservedPairs:
+    def __init__(self, row_starts: Offsets, row_labels: Ints, labels: int) -> None: ...
+
 class _Field:
     @property
     def blocks(self) -> int: ...
@@ -89,8 +92,7 @@ class ChainObserved(_Chain):
         y: Ints | None,
         sample_weight: Floats | None,
         l2: float,
-        row_starts: Offsets,
-        row_labels: Ints,
+        pairs: ObservedPairs,
     ) -> None: ...
 
 class Multiclass(_Field):

@@ -37,7 +37,13 @@ SolverName = Enum("SolverName", {"auto": "auto", "sdca": "sdca", "lbfgs": "lbfgs
 
 InputFile = Annotated[str, typer.Argument(metavar="FILE", help="Column file; .gz is unpacked, - is standard input.")]
 ModelFile = Annotated[str, typer.Option("--model", "-m", help="Model file made by train.")]
-Separator = Annotated[str | None, typer.Option(help="What separates columns; default: any white space.")]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates columns, \\t for a tab; default: any white space.",
+        parser=lambda text: text.replace("\\t", "\t"),
+    ),
+]
 Encoding = Annotated[str, typer.Option(help="Character encoding of the file.")]
 
 
@@ -142,7 +148,7 @@ def evaluate(file: InputFile, model: ModelFile, separator: Separator = None, enc
             soft_wrap=True,
         )
     predicted = crf.predict(data.X)
-    if are_chunk_tags(known):
+    if are_chunk_tags(known.union(*data.y)):
         print(chunk_scores(data.y, predicted))
     else:
         print(f"{sum(map(len, data.y)):,} tokens, {token_accuracy(data.y, predicted):.2%} with the right label")
@@ -179,7 +185,7 @@ def main() -> Any:
         # The reader of our output has gone; nothing is left to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, LookupError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.filename and error.strerror:
             text = f"{error.filename}: {error.strerror}."

@@ -18,7 +18,7 @@ from dualfield.driver import Callback
 from dualfield.estimators import chain_file
 from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.features import Encoded, encode, encode_labels
-from dualfield.fields import Chain, Field
+from dualfield.fields import Chain
 from dualfield.fields.base import check_sample_weight
 from dualfield.solvers import Solver
 
@@ -41,7 +41,8 @@ class ChainCRF(BaseEstimator):
     l2 : float
         Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``.
     solver : str or Solver
-        "auto", "sdca", "lbfgs", or an object from ``dualfield.solvers``. "auto" is SDCA with gap sampling.
+        "auto", "sdca", "lbfgs", or an object from ``dualfield.solvers``. "auto" is SDCA with gap sampling, and
+        L-BFGS for fewer than 30 sequences.
     tol : float
         The relative duality gap to reach.
     max_passes : int
@@ -158,7 +159,7 @@ class ChainCRF(BaseEstimator):
             min_count=self.min_count,
             sample_weight=sample_weight,
         )
-        self.solution_ = train(self, field, lambda other: _same_problem(field, other), callbacks)
+        self.solution_ = train(self, field, callbacks)
         self.classes_ = field.classes
         self.vocabulary_ = field.encoded.vocabulary
         self.layout_ = field.layout
@@ -263,27 +264,6 @@ class ChainCRF(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         # A pickle carries the weights, not the solver's state.
         return {name: value for name, value in super().__getstate__().items() if name != "_run"}
-
-
-def _same_problem(new: Chain, old: Field) -> bool:
-    """Whether two fields pose the same problem, so that the state of one fits the other."""
-
-    def equal(a: Any, b: Any) -> bool:
-        return (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
-
-    if not isinstance(old, Chain) or new.l2 != old.l2 or not equal(new.sample_weight, old.sample_weight):
-        return False
-    arrays = ("offsets", "indptr", "indices", "values")
-    return (
-        all(equal(getattr(new.encoded, name), getattr(old.encoded, name)) for name in arrays)
-        and new.encoded.vocabulary == old.encoded.vocabulary
-        and equal(new.classes, old.classes)
-        and equal(new.codes, old.codes)
-        and new.core.dimension == old.core.dimension
-        and equal(new.layout.transitions, old.layout.transitions)
-        and (new.layout.rows is None) == (old.layout.rows is None)
-        and (new.layout.bias, new.layout.begin, new.layout.end) == (old.layout.bias, old.layout.begin, old.layout.end)
-    )
 
 
 def _cut(labels: list[Any], encoded: Encoded) -> list[list[Any]]:

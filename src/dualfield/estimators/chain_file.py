@@ -75,16 +75,12 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
     if len(labels) < 2 or kinds not in ({str}, {int}) or labels != sorted(set(labels)):
         raise ValueError("its labels are damaged")
     classes = np.array(labels)
-    layout = ChainLayout(
-        len(vocabulary),
-        len(classes),
-        _typed(arrays, "transitions", np.int32),
-        rows,
-        bool(flags["bias"]),
-        bool(flags["begin"]),
-        bool(flags["end"]),
-    )
-    _check_layout(layout)
+    transitions = _typed(arrays, "transitions", np.int32)
+    _check_transitions(transitions, len(classes))
+    if rows is not None:
+        _check_rows(*rows, len(vocabulary), len(classes))
+    present = (bool(flags[name]) for name in ("bias", "begin", "end"))
+    layout = ChainLayout(len(vocabulary), len(classes), transitions, rows, *present)
     weights = _typed(arrays, "weights", np.float64, np.float32).astype(np.float64)
     if weights.shape != (layout.dimension,):
         raise ValueError(f"it should have {layout.dimension} weights but has {weights.shape}")
@@ -103,27 +99,27 @@ def _typed(arrays: Arrays, name: str, *types: type) -> npt.NDArray[Any]:
     return arrays[name]
 
 
-def _check_layout(layout: ChainLayout) -> None:
-    """Refuse a layout that would point outside its arrays."""
-    size = layout.n_labels * layout.n_labels
-    flat = layout.transitions
-    if flat.ndim != 1 or not ((flat >= 0) & (flat < size)).all() or (np.diff(flat) <= 0).any():
+def _check_transitions(flat: npt.NDArray[Any], n_labels: int) -> None:
+    """Refuse transitions that would point outside the K × K of them, or stand twice."""
+    if flat.ndim != 1 or not ((flat >= 0) & (flat < n_labels**2)).all() or (np.diff(flat) <= 0).any():
         raise ValueError("its transitions are damaged")
-    if layout.rows is None:
-        return
-    starts, labels = layout.rows
-    if (
-        starts.shape != (layout.n_attributes + 1,)
-        or labels.ndim != 1
-        or starts[0] != 0
-        or starts[-1] != len(labels)
-        or (np.diff(starts) < 0).any()
-        or not ((labels >= 0) & (labels < layout.n_labels)).all()
-    ):
-        raise ValueError("its table of observed pairs is damaged")
-    first_of_row = np.zeros(len(labels) + 1, dtype=bool)
-    first_of_row[starts] = True
-    if (np.diff(labels)[~first_of_row[1:-1]] <= 0).any():
+
+
+def _check_rows(starts: npt.NDArray[Any], labels: npt.NDArray[Any], n_attributes: int, n_labels: int) -> None:
+    """Refuse rows that would point outside their arrays, or name a label twice."""
+    sound = (
+        starts.shape == (n_attributes + 1,)
+        and labels.ndim == 1
+        and starts[0] == 0
+        and starts[-1] == len(labels)
+        and (np.diff(starts) >= 0).all()
+        and ((labels >= 0) & (labels < n_labels)).all()
+    )
+    if sound:
+        first_of_row = np.zeros(len(labels) + 1, dtype=bool)
+        first_of_row[starts] = True
+        sound = (np.diff(labels)[~first_of_row[1:-1]] > 0).all()
+    if not sound:
         raise ValueError("its table of observed pairs is damaged")
 
 

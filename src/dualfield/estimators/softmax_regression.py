@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dualfield.estimators.training import check_parameters, in_ranges, train
-from dualfield.fields import Field, Multiclass
+from dualfield.fields import Multiclass
 from dualfield.fields.multiclass import compile_rows
 from dualfield.solvers import Solver
 
@@ -99,7 +99,7 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         field = Multiclass(X, y, self.l2, bias=self.bias, sample_weight=sample_weight)
-        self.solution_ = train(self, field, lambda other: _same_problem(field, other))
+        self.solution_ = train(self, field)
         self.classes_ = field.classes
         d, k = X.shape[1], len(self.classes_)
         self.coef_ = self.solution_.weights[: d * k].reshape(d, k).T.copy()
@@ -142,20 +142,3 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         # A pickle carries the weights, not the solver's state.
         return {name: value for name, value in super().__getstate__().items() if name != "_run"}
-
-
-def _same_problem(new: Multiclass, old: Field) -> bool:
-    """Whether two fields pose the same problem, so that the state of one fits the other."""
-    if not isinstance(old, Multiclass) or (new.l2, new.dimension, new.n_blocks) != (
-        old.l2,
-        old.dimension,
-        old.n_blocks,
-    ):
-        return False
-    pairs: list[tuple[Any, Any]] = [(new.codes, old.codes), (new.classes, old.classes)]
-    pairs += [(getattr(new.rows, name), getattr(old.rows, name)) for name in ("indptr", "indices", "data")]
-    if (new.sample_weight is None) != (old.sample_weight is None):
-        return False
-    if new.sample_weight is not None:
-        pairs.append((new.sample_weight, old.sample_weight))
-    return all(np.array_equal(a, b) for a, b in pairs)

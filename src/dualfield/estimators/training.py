@@ -31,17 +31,15 @@ def check_parameters(estimator: Any) -> None:
     _threads(estimator.n_jobs)
 
 
-def train(
-    estimator: Any, field: Field, same_problem: Callable[[Field], bool], callbacks: Iterable[Callback] = ()
-) -> Solution:
+def train(estimator: Any, field: Field, callbacks: Iterable[Callback] = ()) -> Solution:
     """Solve ``field`` with an estimator's parameters, and warn where the result is not what was asked for.
 
-    With ``warm_start`` the run of the previous fit goes on, provided that ``same_problem`` says its field poses the
-    same problem.
+    With ``warm_start`` the run of the previous fit goes on, provided that its field poses the same
+    problem.
     """
     state: Run | None = getattr(estimator, "_run", None) if estimator.warm_start else None
     if state is not None:
-        if same_problem(state.field) and state.solver == resolve(estimator.solver, field.default_solver):
+        if field.same_as(state.field) and state.solver == resolve(estimator.solver, field.default_solver):
             field = state.field
         else:
             warnings.warn(

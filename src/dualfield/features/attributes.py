@@ -38,13 +38,6 @@ Int64Array = npt.NDArray[np.int64]
 _NUMBERS = (Real, np.bool_, Decimal)
 
 
-class _Known(dict[str, int]):
-    """The numbers of a given vocabulary; -1 for any other name."""
-
-    def __missing__(self, name: str) -> int:
-        return -1
-
-
 class _UnusableValue(Exception):
     """A dict holds something that is no attribute; the caller knows where."""
 
@@ -146,7 +139,7 @@ def _finish(
 
 def _numbering(vocabulary: Vocabulary | None) -> dict[str, int]:
     """A dict that numbers new names as they come, or knows the given ones only."""
-    return defaultdict(count().__next__) if vocabulary is None else _Known(vocabulary.index)
+    return defaultdict(count().__next__) if vocabulary is None else vocabulary.index
 
 
 def _bounds(sizes: Iterable[int]) -> Int64Array:

@@ -24,6 +24,13 @@ __all__ = ["Columns", "Vocabulary"]
 _ERRORS = "surrogatepass"
 
 
+class Numbers(dict[str, int]):
+    """The number of every name; -1 for a name that is not there."""
+
+    def __missing__(self, name: str) -> int:
+        return -1
+
+
 class Vocabulary:
     """Attribute names and their numbers, each name once.
 
@@ -37,7 +44,7 @@ class Vocabulary:
     names : list of str
         Name of every attribute.
     index : dict from str to int
-        Number of every name: ``index[names[i]] == i``.
+        Number of every name: ``index[names[i]] == i``; -1 for any other.
 
     Raises
     ------
@@ -63,7 +70,7 @@ class Vocabulary:
         self.names = list(names)
         if not set(map(type, self.names)) <= {str}:
             self.names = [_plain_string(number, name) for number, name in enumerate(self.names)]
-        self.index = dict(zip(self.names, range(len(self.names)), strict=True))
+        self.index = Numbers(zip(self.names, range(len(self.names)), strict=True))
         if len(self.index) != len(self.names):
             # The dict keeps the last number of a repeated name, so the first mismatch is its first
             # occurrence.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC
+from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ class Field(ABC):
 
     offers: ClassVar[frozenset[str]]
     name: ClassVar[str]
-    default_solver: ClassVar[str]  # what "auto" means here
+    default_solver: str  # what "auto" means here
     core: Any
     l2: float
     preparation: tuple[float, float]  # wall and CPU seconds from encoded data to the compiled field
@@ -45,6 +45,19 @@ class Field(ABC):
         """The objective and its gradient ``l2 w + Σ_i c_i · (E_w F − F(x_i, y_i))``."""
         value, gradient = self.core.gradient(self._checked(weights))
         return float(value), gradient
+
+    @abstractmethod
+    def _content(self) -> list[Any]:
+        """Everything that the problem consists of, as arrays and plain values."""
+
+    def same_as(self, other: Field) -> bool:
+        """Whether the other field poses the same problem, so that the state of one fits the other."""
+        return type(self) is type(other) and all(
+            np.array_equal(a, b)
+            if isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+            else type(a) is type(b) and a == b
+            for a, b in zip(self._content(), other._content(), strict=True)
+        )
 
     def _checked(self, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
         array = np.ascontiguousarray(weights, dtype=np.float64)

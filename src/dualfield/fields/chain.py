@@ -50,7 +50,6 @@ class Chain(Field):
     """
 
     name: ClassVar[str] = "Chain"
-    default_solver: ClassVar[str] = "sdca"
     offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
 
     def __init__(
@@ -71,6 +70,8 @@ class Chain(Field):
         encoded: Encoded = encode(X)
         if len(encoded) == 0:
             raise ValueError("X has no sequences; expected at least one.")
+        # With few blocks, one block's step is a small part of the whole and the dual method needs many passes.
+        self.default_solver = "sdca" if len(encoded) >= 30 else "lbfgs"
         before = time.perf_counter(), time.process_time()
         self.classes, self.codes = encode_labels(y, encoded.lengths)
         self.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
@@ -87,6 +88,17 @@ class Chain(Field):
         )
         self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2)
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+
+    def _content(self) -> list[Any]:
+        encoded, layout = self.encoded, self.layout
+        return [
+            self.l2,
+            self.sample_weight,
+            self.classes,
+            self.codes,
+            *(encoded.offsets, encoded.indptr, encoded.indices, encoded.values, encoded.vocabulary),
+            *(layout.transitions, layout.rows is None, layout.bias, layout.begin, layout.end),
+        ]
 
 
 def _frequent(encoded: Encoded, min_count: int) -> Encoded:

@@ -7,7 +7,7 @@ in training have a weight.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class ChainLayout:
     bias: bool
     begin: bool
     end: bool
+    _pairs: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_data(
@@ -75,6 +76,15 @@ class ChainLayout:
             before = np.flatnonzero(inner)
             flat = np.unique(codes[before] * np.int32(n_labels) + codes[before + 1]).astype(np.int32)
         return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end))
+
+    def __post_init__(self) -> None:
+        # The compiled rows check themselves once, so that predicting a short sentence costs little.
+        pairs = None if self.rows is None else _core.ObservedPairs(*self.rows, self.n_labels)
+        object.__setattr__(self, "_pairs", pairs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.n_attributes, self.n_labels, self.transitions, self.rows, self.bias, self.begin, self.end)
+        return ChainLayout, parts
 
     @property
     def n_state_weights(self) -> int:
@@ -109,7 +119,7 @@ class ChainLayout:
             sample_weight,
             l2,
         )
-        return _core.ChainAll(*arguments) if self.rows is None else _core.ChainObserved(*arguments, *self.rows)
+        return _core.ChainAll(*arguments) if self._pairs is None else _core.ChainObserved(*arguments, self._pairs)
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
         """The parts of a weight vector by name.

@@ -47,7 +47,7 @@ class Multiclass(Field):
 
     name: ClassVar[str] = "Multiclass"
     # Points are often dense and far from centred, where the dual method needs thousands of passes.
-    default_solver: ClassVar[str] = "lbfgs"
+    default_solver: str = "lbfgs"
     offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
 
     def __init__(
@@ -74,6 +74,13 @@ class Multiclass(Field):
         )
         self.core = compile_rows(self.rows, len(self.classes), bool(bias), self.codes, self.sample_weight, self.l2)
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+
+    def _content(self) -> list[Any]:
+        rows = self.rows
+        return [
+            *(self.l2, self.dimension, self.sample_weight, self.classes, self.codes),
+            *(rows.indptr, rows.indices, rows.data),
+        ]
 
 
 def compile_rows(

@@ -22,6 +22,8 @@ __all__ = [
     "viterbi",
 ]
 
+_LARGEST = 1e300  # beyond, sums of potentials overflow
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
@@ -76,8 +78,8 @@ def viterbi(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[IntArray, float]:
 
 def kbest(node: npt.ArrayLike, edge: npt.ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
     """The ``min(k, K^T)`` best labellings, shape (·, T), and their scores, best first."""
-    if k < 1:
-        raise ValueError(f"k must be at least 1; got {k}.")
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= np.iinfo(np.int64).max:
+        raise ValueError(f"k must be a positive integer; got {k!r}.")
     labels, scores = _core.chain_kbest(*_potentials(node, edge), int(k))
     return labels, scores
 
@@ -91,8 +93,8 @@ def sample(
     node: npt.ArrayLike, edge: npt.ArrayLike, n: int, random_state: int | np.random.RandomState | None = None
 ) -> IntArray:
     """``n`` independent exact samples of the labels, shape (n, T)."""
-    if n < 0:
-        raise ValueError(f"n must not be negative; got {n}.")
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise ValueError(f"n must be an integer, not negative; got {n!r}.")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     samples: IntArray = _core.chain_sample(*_potentials(node, edge), int(n), seed)
     return samples
@@ -109,6 +111,10 @@ def entropy(nodes: npt.ArrayLike, edges: npt.ArrayLike) -> float:
     """
     node_table = np.asarray(nodes, dtype=np.float64)
     edge_table = np.asarray(edges, dtype=np.float64)
+    if node_table.ndim != 2 or 0 in node_table.shape:
+        raise ValueError(f"nodes must have shape (T, K) with T, K >= 1; got {node_table.shape}.")
+    if not (np.isfinite(node_table).all() and np.isfinite(edge_table).all()):
+        raise ValueError("marginals must be finite.")
     length, labels = node_table.shape
     if edge_table.size != (length - 1) * labels * labels:
         raise ValueError(f"edges must have shape {(length - 1, labels, labels)}; got {edge_table.shape}.")
@@ -132,9 +138,12 @@ def _potentials(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[FloatArray, F
             f"{nodes.shape}; got {edges.shape}."
         )
     for name, array in (("node", nodes), ("edge", edges)):
-        bad = np.argwhere(~np.isfinite(array))
+        bad = np.argwhere(~(np.abs(array) <= _LARGEST))
         if bad.size:
-            raise ValueError(f"{name}{bad[0].tolist()} is {array[tuple(bad[0])]}; potentials must be finite.")
+            raise ValueError(
+                f"{name}{bad[0].tolist()} is {array[tuple(bad[0])]}; potentials must be finite, at most {_LARGEST:g} "
+                "in size."
+            )
     if shared:
         return nodes, edges[np.newaxis]
     return nodes, edges if length > 1 else np.zeros((1, labels, labels))

@@ -28,10 +28,10 @@ Segmentwise evaluate_segments(const SegmentRange& segments, const double* mu, co
         for (Index k = 0; k < s.length; ++k) {
             const double x = m[k] + gamma * d[k];
             const double positive = x > kTiny ? x : kTiny;
-            const double logarithm = fast_log(positive);
-            cross += d[k] * logarithm;
-            negative_entropy += x * logarithm;
-            curvature += d[k] * d[k] / positive;
+            const LogAndReciprocal at = fast_log_and_reciprocal(positive);
+            cross += d[k] * at.log;
+            negative_entropy += x * at.log;
+            curvature += d[k] * d[k] * at.reciprocal;
         }
         total.cross += s.count * cross;
         total.entropy -= s.count * negative_entropy;

@@ -31,8 +31,7 @@ class Chain {
 
     struct Direction {
         Index block = -1;
-        std::vector<double> rows;   // the weight rows of the block's distinct attributes, one after the other
-        std::vector<Index> starts;  // where each of them starts, and the end of the last
+        std::vector<double> rows;   // a count row of K for each distinct attribute of the block
         std::vector<double> dense;  // all other weights
     };
 
@@ -147,16 +146,12 @@ class Chain {
         const Index distinct = distinct_.count(i);
         const std::int32_t* attributes = distinct_.attributes(i);
         direction.block = i;
-        direction.starts.assign(1, 0);
-        for (Index u = 0; u < distinct; ++u)
-            direction.starts.push_back(direction.starts.back() + rows_.row_size(attributes[u]));
-        const Index used = direction.starts.back();
-        double* rows = room(direction.rows, used);
-        std::fill(rows, rows + used, 0.0);
+        double* rows = room(direction.rows, distinct * K);
+        std::fill(rows, rows + distinct * K, 0.0);
         for (Index t = 0; t < T; ++t)
             for (Index e = data_.indptr[first + t]; e < data_.indptr[first + t + 1]; ++e)
-                rows_.accumulate(data_.indices[e], data_.value(e), m + t * K,
-                                 rows + direction.starts[distinct_.local(e)]);
+                axpy(K, data_.value(e), m + t * K, rows + distinct_.local(e) * K);
+        const double norm = rows_.squared_norm_of(distinct, attributes, rows);
         direction.dense.resize(dimension_ - transition_start_);
         double* dense = direction.dense.data();
         const double* edge_sum = m + T * K;
@@ -168,8 +163,7 @@ class Chain {
         }
         if (shape_.begin) dense = std::copy(m, m + K, dense);
         if (shape_.end) std::copy(m + (T - 1) * K, m + T * K, dense);
-        return squared_norm(used, rows) +
-               squared_norm(static_cast<Index>(direction.dense.size()), direction.dense.data());
+        return norm + squared_norm(static_cast<Index>(direction.dense.size()), direction.dense.data());
     }
 
     void apply(double* w, double a, const Direction& direction) const {
@@ -178,7 +172,7 @@ class Chain {
         constexpr Index kAhead = 6;
         for (Index u = 0; u < distinct; ++u) {
             if (u + kAhead < distinct) rows_.prefetch(w, attributes[u + kAhead]);
-            rows_.apply(w, attributes[u], a, direction.rows.data() + direction.starts[u]);
+            rows_.apply(w, attributes[u], a, direction.rows.data() + u * labels());
         }
         axpy(static_cast<Index>(direction.dense.size()), a, direction.dense.data(), w + transition_start_);
     }
@@ -209,6 +203,12 @@ class Chain {
                 }
                 axpy(K, 1.0, row, nodes + (t + 1) * K);
             }
+    }
+
+    void uniform(Index i, double* m) const {
+        const Index K = labels(), T = length(i);
+        std::fill(m, m + T * K, 1.0 / static_cast<double>(K));
+        std::fill(m + T * K, m + (T + K) * K, static_cast<double>(T - 1) / static_cast<double>(K * K));
     }
 
     void initial_table(Index i, double epsilon, double* table) const {

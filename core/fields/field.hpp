@@ -53,7 +53,9 @@ concept TableField = Field<F> && requires(const F field, typename F::Workspace w
     { field.compact(i, input, output) };
     { field.repair_table(i, output) };  // makes the marginals of neighbouring cliques agree, to the last digit
 
-    // The start epsilon * uniform + (1 - epsilon) * truth, and its entropy.
+    // The compact marginals of the uniform distribution; the start epsilon * uniform + (1 - epsilon) * truth, and its
+    // entropy.
+    { field.uniform(i, output) };
     { field.initial_table(i, number, output) };
     { field.initial_entropy(i, number) } -> std::same_as<double>;
 };

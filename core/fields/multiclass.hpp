@@ -90,6 +90,8 @@ class Multiclass {
 
     void repair_table(Index, double* table) const { scale(labels_, 1.0 / sum(labels_, table), table); }
 
+    void uniform(Index, double* m) const { std::fill(m, m + labels_, 1.0 / static_cast<double>(labels_)); }
+
     void initial_table(Index i, double epsilon, double* table) const {
         std::fill(table, table + labels_, epsilon / static_cast<double>(labels_));
         table[y_[i]] += 1.0 - epsilon;

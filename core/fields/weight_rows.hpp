@@ -1,8 +1,8 @@
 // The weights of (attribute, label) pairs: which pairs have one, and where it is.
 //
-// Two layouts with one interface. AllPairs: attribute-major, K weights a row. ObservedPairs: only the pairs
-// seen in training, attribute-major as well, each row a short list of labels. A *local row* is the same row
-// inside a block's direction buffer, at the offset that the caller keeps.
+// Two layouts with one interface. AllPairs: attribute-major, K weights a row. ObservedPairs: only the pairs seen in
+// training, attribute-major as well, each row a short list of labels. Feature counts are gathered for all K labels, a
+// *count row*; the layout says which of them belong to a weight.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,6 @@ class AllPairs {
 
     Index size() const { return attributes_ * labels_; }
     Index start(std::int32_t attribute) const { return attribute * labels_; }
-    Index row_size(std::int32_t) const { return labels_; }
 
     void prefetch(const double* w, std::int32_t attribute) const {
         const double* row = w + start(attribute);
@@ -29,14 +28,14 @@ class AllPairs {
         axpy(labels_, value, w + start(attribute), scores);
     }
 
-    // local_row += value * marginals
-    void accumulate(std::int32_t, double value, const double* marginals, double* local_row) const {
-        axpy(labels_, value, marginals, local_row);
+    // The squared norm of those counts, of n count rows, that have a weight.
+    double squared_norm_of(Index n, const std::int32_t*, const double* counts) const {
+        return squared_norm(n * labels_, counts);
     }
 
-    // w[attribute] += a * local_row
-    void apply(double* w, std::int32_t attribute, double a, const double* local_row) const {
-        axpy(labels_, a, local_row, w + start(attribute));
+    // w[attribute] += a * counts
+    void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
+        axpy(labels_, a, counts, w + start(attribute));
     }
 
    private:
@@ -54,7 +53,6 @@ class ObservedPairs {
 
     Index size() const { return starts_[attributes_]; }
     Index start(std::int32_t attribute) const { return starts_[attribute]; }
-    Index row_size(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute]; }
 
     void prefetch(const double* w, std::int32_t attribute) const { __builtin_prefetch(w + starts_[attribute]); }
 
@@ -62,18 +60,16 @@ class ObservedPairs {
         for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s) scores[labels_[s]] += value * w[s];
     }
 
-    void accumulate(std::int32_t attribute, double value, const double* marginals, double* local_row) const {
-        const std::int32_t* labels = labels_ + starts_[attribute];
-        const Index n = row_size(attribute);
-        for (Index s = 0; s < n; ++s) local_row[s] += value * marginals[labels[s]];
+    double squared_norm_of(Index n, const std::int32_t* attributes, const double* counts) const {
+        double total = 0.0;
+        for (Index u = 0; u < n; ++u, counts += label_count_)
+            for (Index s = starts_[attributes[u]]; s < starts_[attributes[u] + 1]; ++s)
+                total += counts[labels_[s]] * counts[labels_[s]];
+        return total;
     }
 
-    // Rows are short, most of one or two weights: a vectorised loop would spend its time setting up.
-    void apply(double* w, std::int32_t attribute, double a, const double* local_row) const {
-        double* row = w + starts_[attribute];
-        const Index n = row_size(attribute);
-#pragma omp simd safelen(1)
-        for (Index s = 0; s < n; ++s) row[s] += a * local_row[s];
+    void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
+        for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s) w[s] += a * counts[labels_[s]];
     }
 
    private:

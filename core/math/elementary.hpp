@@ -13,7 +13,7 @@ namespace dualfield {
 
 using Index = std::int64_t;
 
-inline constexpr double kTiny = std::numeric_limits<double>::min();  // the smallest normal number
+inline constexpr double kTiny = 0x1.0p-1020;  // below, a probability counts as zero
 
 // Unsigned, so that wrapping around is defined.
 inline std::uint64_t bits_of(double x) {
@@ -58,33 +58,57 @@ inline double double_of(std::uint64_t bits) {
     return x < -708.0 ? 0.0 : result;
 }
 
-// log(x) for finite normal x > 0. With x = 2^k m and m in [sqrt(1/2), sqrt(2)), log(x) = k log 2 + 2
-// artanh(s), s = (m - 1) / (m + 1), and the artanh series in s^2 <= 0.0295 is cut after the term s^21.
-[[gnu::always_inline]] inline double fast_log(double x) {
-    constexpr double kLog2High = 6.93147180369123816490e-01;
-    constexpr double kLog2Low = 1.90821492927058770002e-10;
+// x = 2^exponent * mantissa with mantissa in [sqrt(1/2), sqrt(2)), for finite normal x > 0.
+struct BinaryParts {
+    double mantissa, exponent;
+    std::uint64_t exponent_bits;  // the exponent where a double keeps it, unbiased
+};
+
+[[gnu::always_inline]] inline BinaryParts binary_parts(double x) {
     constexpr std::uint64_t kSqrtHalf = 0x3fe6a09e667f3bcd;
     const std::uint64_t bits = bits_of(x);
     const std::uint64_t exponent_bits = (bits - kSqrtHalf) & 0xfff0000000000000ULL;
-    const double m = double_of(bits - exponent_bits);
-    // The exponent as a double without an integer conversion (which x86-64-v3 lacks for 64 bits): place it in
-    // the low mantissa bits of 1.5 * 2^52 and subtract.
+    // The exponent as a double without an integer conversion (which x86-64-v3 lacks for 64 bits): place it in the
+    // low mantissa bits of 1.5 * 2^52 and subtract.
     constexpr double kRound = 6755399441055744.0;
     const std::uint64_t biased = (exponent_bits + 0x7ff0000000000000ULL) >> 52;
-    const double k = double_of(biased + bits_of(kRound)) - (kRound + 2047.0);
-    const double s = (m - 1.0) / (m + 1.0);
+    return {double_of(bits - exponent_bits), double_of(biased + bits_of(kRound)) - (kRound + 2047.0), exponent_bits};
+}
+
+// exponent log 2 + log(mantissa), given s = (mantissa - 1) / (mantissa + 1): log(mantissa) = 2 artanh(s), and
+// (2 artanh(s) - 2 s) / s^3 is the minimax polynomial of degree 6 in s^2 <= 0.0295, wrong by less than 4e-16.
+[[gnu::always_inline]] inline double log_from_parts(double exponent, double s) {
+    constexpr double kLog2High = 6.93147180369123816490e-01;
+    constexpr double kLog2Low = 1.90821492927058770002e-10;
     const double z = s * s;
-    double p = 2.0 / 21.0;
-    p = p * z + 2.0 / 19.0;
-    p = p * z + 2.0 / 17.0;
-    p = p * z + 2.0 / 15.0;
-    p = p * z + 2.0 / 13.0;
-    p = p * z + 2.0 / 11.0;
-    p = p * z + 2.0 / 9.0;
-    p = p * z + 2.0 / 7.0;
-    p = p * z + 2.0 / 5.0;
-    p = p * z + 2.0 / 3.0;
-    return k * kLog2High + (2.0 * s + (s * z * p + k * kLog2Low));
+    double p = 0.14617733455628830587;
+    p = p * z + 0.15331608236816523437;
+    p = p * z + 0.18182892879144660731;
+    p = p * z + 0.22222211077505224101;
+    p = p * z + 0.28571428626370655469;
+    p = p * z + 0.39999999999898507837;
+    p = p * z + 0.66666666666666697268;
+    return exponent * kLog2High + (2.0 * s + (s * z * p + exponent * kLog2Low));
+}
+
+// log(x) for finite normal x > 0.
+[[gnu::always_inline]] inline double fast_log(double x) {
+    const BinaryParts parts = binary_parts(x);
+    return log_from_parts(parts.exponent, (parts.mantissa - 1.0) / (parts.mantissa + 1.0));
+}
+
+struct LogAndReciprocal {
+    double log, reciprocal;
+};
+
+// log(x) and 1/x for normal x in [2^-1021, 2^1021] with a single division, q = 1 / (m (m + 1)): then 1/m = q (m + 1)
+// and 1/(m + 1) = q m. Divisions are what a vector unit does slowest.
+[[gnu::always_inline]] inline LogAndReciprocal fast_log_and_reciprocal(double x) {
+    const BinaryParts parts = binary_parts(x);
+    const double m = parts.mantissa;
+    const double q = 1.0 / (m * (m + 1.0));
+    const double power = double_of(0x3ff0000000000000ULL - parts.exponent_bits);  // 2^-exponent
+    return {log_from_parts(parts.exponent, (m - 1.0) * (q * m)), q * (m + 1.0) * power};
 }
 
 }  // namespace dualfield

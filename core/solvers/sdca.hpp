@@ -149,9 +149,7 @@ class SDCA {
    private:
     void add_uniform_minus_truth(Index i) {
         double* m = room(marginals_, field_.compact_size(i));
-        double* uniform = room(candidate_, field_.table_size(i));
-        field_.initial_table(i, 1.0, uniform);
-        field_.compact(i, uniform, m);
+        field_.uniform(i, m);
         field_.subtract_truth(i, m);
         field_.pull(i, m, direction_);
         field_.apply(weights_.data(), -field_.sample_weight(i) / field_.l2(), direction_);

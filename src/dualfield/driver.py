@@ -139,6 +139,8 @@ class _Drive:
             status = self._passes()
             if self.bound is _UNCONFIRMED and status != "diverged":
                 self._confirm()
+                for column, value in (("primal", self.bound.primal), ("duality_gap", self.bound.gap)):
+                    self.history.get(column, [math.nan])[-1] = value  # the last pass is confirmed after all
             if self.bound is not _UNCONFIRMED and not math.isfinite(self.bound.gap):
                 status = "diverged"
             if status == "diverged":

@@ -40,7 +40,8 @@ class SDCA(Solver):
         With "gap": the share of draws that follow the gaps; the rest are uniform.
     permutation_every : int
         With "gap": one pass in so many visits every block once in random order, which keeps the recorded gaps
-        fresh (they go stale under weak regularisation); 0: only the first pass does. The paper's method is 0.
+        fresh (they go stale under weak regularisation); 0: only the first pass does. The paper has 0 here, and
+        0.8 for the share.
     subprecision : float
         The line search ends when its next move would be shorter than this fraction of the step.
     epsilon : float in (0, 1] or "auto"
@@ -53,8 +54,8 @@ class SDCA(Solver):
     """
 
     sampling: Literal["gap", "uniform"] = "gap"
-    non_uniformity: float = 0.8
-    permutation_every: int = 3
+    non_uniformity: float = 0.9
+    permutation_every: int = 5
     subprecision: float = 0.05
     epsilon: float | Literal["auto"] = "auto"
 

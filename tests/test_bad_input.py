@@ -120,7 +120,7 @@ BAD_PARAMETERS = [
     *(("l2", value, "l2 must be a positive finite number") for value in (0, -1.0, True, *NOT_A_NUMBER)),
     *(("tol", value, "tol must be a finite number, not negative") for value in (-1e-9, *NOT_A_NUMBER)),
     *(("max_passes", value, "max_passes must be a positive integer") for value in (0, -1, 1.5, True, "9", None)),
-    *(("solver", value, "solver must be one of 'auto', 'sdca', 'lbfgs'") for value in ("newton", "SDCA", None, 3, [])),
+    *(("solver", value, "solver must be one of 'auto', 'sdca', 'oeg'") for value in ("newton", "SDCA", None, 3, [])),
     *(("state_features", value, "state_features must be 'all' or 'observed'") for value in ("some", None, True)),
     *(("transitions", value, "transitions must be 'all' or 'observed'") for value in ("ALL", None, 1)),
     *(("min_count", value, "min_count must be a positive integer") for value in (0, -1, 1.5, True, "2", None)),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dualfield import LBFGS, SDCA, Solution, fields, solve
+from dualfield import LBFGS, OEG, SDCA, Solution, fields, solve
 from dualfield.fields import Field
 from dualfield.solvers import Solver
 
@@ -17,6 +17,8 @@ SOLVERS: list[Solver] = [
     SDCA(),
     SDCA(sampling="uniform"),
     SDCA(permutation_every=0),
+    OEG(),
+    OEG(sampling="uniform", step="published"),
     LBFGS(),
 ]
 

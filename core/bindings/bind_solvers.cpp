@@ -1,8 +1,11 @@
 // Solvers on fields. A solver object is the state of a run: Python decides how long it runs and when it
 // stops.
+#include <string>
+
 #include "bindings/arrays.hpp"
 #include "bindings/bound_fields.hpp"
 #include "solvers/lbfgs.hpp"
+#include "solvers/oeg.hpp"
 #include "solvers/sdca.hpp"
 
 namespace dualfield {
@@ -10,25 +13,24 @@ namespace {
 
 auto certificate_tuple(const Certificate& c) { return std::make_tuple(c.primal, c.dual, c.gap); }
 
-// The arrays of a saved SDCA run.
-template <class F>
-nb::dict save_sdca(SDCA<F>& solver) {
+// The arrays of a saved run of a dual method.
+template <class Solver>
+nb::dict save_run(Solver& solver) {
     require(solver.started(), "the run has not started");
     nb::dict state;
-    auto tables = new_array<double, 1>({static_cast<std::size_t>(solver.tables_size())});
-    std::copy(solver.tables(), solver.tables() + solver.tables_size(), tables.data());
+    int part = 0;
+    for (const auto& [data, size] : solver.kept())
+        state[("duals_" + std::to_string(part++)).c_str()] = to_array(std::vector<double>(data, data + size));
     std::vector<double> recorded(solver.entropies().size());
     for (std::size_t i = 0; i < recorded.size(); ++i) recorded[i] = solver.sampler().recorded(static_cast<Index>(i));
     const auto& words = solver.random().state();
-    state["tables"] = tables;
     state["entropies"] = to_array(solver.entropies());
     state["recorded"] = to_array(recorded);
     state["weights"] = to_array(solver.weights());
     state["order"] = to_array(solver.sampler().order());
     state["random"] = to_array(std::vector<std::uint64_t>(words.begin(), words.end()));
-    state["counters"] = to_array(
-        std::vector<Index>{solver.sampler().draws(), solver.updates(), solver.oracle_calls(), solver.evaluations()});
-    state["numbers"] = to_array(std::vector<double>{solver.step_total(), solver.dual(), solver.epsilon()});
+    state["counters"] = to_array(solver.counters());
+    state["numbers"] = to_array(solver.numbers());
     return state;
 }
 
@@ -40,10 +42,13 @@ Vector<T> entry(const nb::dict& state, const char* name, std::size_t size) {
     return array;
 }
 
-template <class F>
-void restore_sdca(SDCA<F>& solver, const nb::dict& state) {
+template <class Solver>
+void restore_run(Solver& solver, const nb::dict& state) {
     const std::size_t blocks = solver.entropies().size();
-    const auto tables = entry<double>(state, "tables", static_cast<std::size_t>(solver.tables_size()));
+    std::vector<Vector<double>> duals;
+    for (const auto& [data, size] : solver.kept())
+        duals.push_back(
+            entry<double>(state, ("duals_" + std::to_string(duals.size())).c_str(), static_cast<std::size_t>(size)));
     const auto entropies = entry<double>(state, "entropies", blocks);
     const auto recorded = entry<double>(state, "recorded", blocks);
     const auto weights = entry<double>(state, "weights", solver.weights().size());
@@ -51,39 +56,37 @@ void restore_sdca(SDCA<F>& solver, const nb::dict& state) {
     const auto words = entry<std::uint64_t>(state, "random", 4);
     const auto counters = entry<Index>(state, "counters", 4);
     const auto numbers = entry<double>(state, "numbers", 3);
-    std::vector<Index> old_order(solver.sampler().order()), new_order(order.data(), order.data() + order.shape(0));
-    std::vector<Index> sorted_old(old_order), sorted_new(new_order);
+    std::vector<Index> new_order(order.data(), order.data() + order.shape(0));
+    std::vector<Index> sorted_old(solver.sampler().order()), sorted_new(new_order);
     std::sort(sorted_old.begin(), sorted_old.end());
     std::sort(sorted_new.begin(), sorted_new.end());
     require(sorted_old == sorted_new && counters.data()[0] >= 0, "the saved state does not fit this field");
-    std::copy(tables.data(), tables.data() + tables.shape(0), solver.tables());
+    // Everything fits: from here on nothing can fail.
+    std::size_t part = 0;
+    for (const auto& [data, size] : solver.kept()) {
+        std::copy(duals[part].data(), duals[part].data() + size, data);
+        ++part;
+    }
     std::copy(entropies.data(), entropies.data() + blocks, solver.entropies().begin());
     std::copy(weights.data(), weights.data() + weights.shape(0), solver.mutable_weights().begin());
     for (std::size_t i = 0; i < blocks; ++i) solver.sampler().record(static_cast<Index>(i), recorded.data()[i]);
     solver.sampler().restore(counters.data()[0], std::move(new_order));
     solver.random().set_state({words.data()[0], words.data()[1], words.data()[2], words.data()[3]});
-    solver.restore_counters(counters.data()[1], counters.data()[2], counters.data()[3], numbers.data()[0],
-                            numbers.data()[1], numbers.data()[2]);
+    solver.restore_numbers(counters.data(), numbers.data());
 }
 
 template <class F>
-void bind_sdca(nb::module_& m, const char* name) {
+void check_trainable(const F& field) {
+    require(field.labelled(), "the field has no labels to train on");
+    Index i = 0;
+    while (i < field.blocks() && !(field.sample_weight(i) > 0.0)) ++i;
+    require(i < field.blocks(), "no block has a positive sample weight");
+}
+
+template <class Solver>
+void bind_dual(nb::class_<Solver>& bound) {
     using namespace nb::literals;
-    using Solver = SDCA<F>;
-    nb::class_<Solver>(m, name)
-        .def(
-            "__init__",
-            [](Solver* self, const F& field, double non_uniformity, Index permutation_every, double subprecision,
-               double epsilon, std::uint64_t seed) {
-                require(field.labelled(), "the field has no labels to train on");
-                Index i = 0;
-                while (i < field.blocks() && !(field.sample_weight(i) > 0.0)) ++i;
-                require(i < field.blocks(), "no block has a positive sample weight");
-                new (self) Solver(field, {non_uniformity, permutation_every, subprecision, epsilon, seed});
-            },
-            "field"_a, "non_uniformity"_a, "permutation_every"_a, "subprecision"_a, "epsilon"_a, "seed"_a,
-            nb::keep_alive<1, 2>())
-        .def("start", &Solver::start, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+    bound.def("start", &Solver::start, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def(
             "run",
             [](Solver& solver, Index max_updates, double seconds) {
@@ -106,8 +109,8 @@ void bind_sdca(nb::module_& m, const char* name) {
                  solver.adopt_confirmed();
              })
         .def("confirmed_weights", [](const Solver& s) { return to_array(s.confirmed_weights()); })
-        .def("save", &save_sdca<F>)
-        .def("restore", &restore_sdca<F>, "state"_a)
+        .def("save", &save_run<Solver>)
+        .def("restore", &restore_run<Solver>, "state"_a)
         .def("weights", [](const Solver& s) { return to_array(s.weights()); })
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
         .def_prop_ro("stalled", &Solver::stalled)
@@ -120,6 +123,40 @@ void bind_sdca(nb::module_& m, const char* name) {
         .def_prop_ro("evaluations", &Solver::evaluations)
         .def_prop_ro("step_total", &Solver::step_total)
         .def_prop_ro("updates_per_pass", &Solver::draws_per_pass);
+}
+
+template <class F>
+void bind_sdca(nb::module_& m, const char* name) {
+    using namespace nb::literals;
+    using Solver = SDCA<F>;
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, double non_uniformity, Index permutation_every, double subprecision,
+           double epsilon, std::uint64_t seed) {
+            check_trainable(field);
+            new (self) Solver(field, {non_uniformity, permutation_every, seed}, subprecision, epsilon);
+        },
+        "field"_a, "non_uniformity"_a, "permutation_every"_a, "subprecision"_a, "epsilon"_a, "seed"_a,
+        nb::keep_alive<1, 2>());
+    bind_dual(bound);
+}
+
+template <class F>
+void bind_oeg(nb::module_& m, const char* name) {
+    using namespace nb::literals;
+    using Solver = OEG<F>;
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, double non_uniformity, Index permutation_every, bool secant, double epsilon,
+           std::uint64_t seed) {
+            check_trainable(field);
+            new (self) Solver(field, {non_uniformity, permutation_every, seed}, secant, epsilon);
+        },
+        "field"_a, "non_uniformity"_a, "permutation_every"_a, "secant"_a, "epsilon"_a, "seed"_a,
+        nb::keep_alive<1, 2>());
+    bind_dual(bound);
 }
 
 template <class F>
@@ -151,6 +188,9 @@ void bind_solvers(nb::module_& m) {
     bind_sdca<ChainAll>(m, "SDCAChainAll");
     bind_sdca<ChainObserved>(m, "SDCAChainObserved");
     bind_sdca<Multiclass>(m, "SDCAMulticlass");
+    bind_oeg<ChainAll>(m, "OEGChainAll");
+    bind_oeg<ChainObserved>(m, "OEGChainObserved");
+    bind_oeg<Multiclass>(m, "OEGMulticlass");
     bind_lbfgs<ChainAll>(m, "LBFGSChainAll");
     bind_lbfgs<ChainObserved>(m, "LBFGSChainObserved");
     bind_lbfgs<Multiclass>(m, "LBFGSMulticlass");

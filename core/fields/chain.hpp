@@ -228,6 +228,17 @@ class Chain {
         return static_cast<double>(T - 1) * mixture_entropy(K * K, epsilon) - static_cast<double>(T - 2) * node;
     }
 
+    void initial_potentials(Index i, double epsilon, double* theta) const {
+        const Index K = labels(), T = length(i);
+        const std::int32_t* y = labels_ + offset(i);
+        std::fill(theta, theta + compact_size(i), 0.0);
+        for (Index t = 0; t < T; ++t) theta[t * K + y[t]] = strength_of(K, epsilon);
+    }
+
+    double independent_entropy(Index i, double epsilon) const {
+        return static_cast<double>(length(i)) * error_entropy(labels(), epsilon);
+    }
+
    private:
     Attributes data_;
     Rows rows_;

@@ -60,6 +60,14 @@ concept TableField = Field<F> && requires(const F field, typename F::Workspace w
     { field.initial_entropy(i, number) } -> std::same_as<double>;
 };
 
+// What solvers need that keep potentials: the mixture of two blocks' potentials is again one compact vector.
+template <class F>
+concept PotentialField = Field<F> && requires(const F field, Index i, double* output, double number) {
+    // Independent nodes, each wrong with probability epsilon: their potentials, and their entropy.
+    { field.initial_potentials(i, number, output) };
+    { field.independent_entropy(i, number) } -> std::same_as<double>;
+};
+
 // Scratch for one block at a time, grown to the largest block seen.
 inline double* room(std::vector<double>& buffer, Index size) {
     if (static_cast<Index>(buffer.size()) < size) buffer.resize(size);

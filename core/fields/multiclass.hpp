@@ -99,6 +99,13 @@ class Multiclass {
 
     double initial_entropy(Index, double epsilon) const { return mixture_entropy(labels_, epsilon); }
 
+    void initial_potentials(Index i, double epsilon, double* theta) const {
+        std::fill(theta, theta + labels_, 0.0);
+        theta[y_[i]] = strength_of(labels_, epsilon);
+    }
+
+    double independent_entropy(Index, double epsilon) const { return error_entropy(labels_, epsilon); }
+
    private:
     Attributes data_;
     AllPairs rows_;

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include "math/elementary.hpp"
+
 namespace dualfield {
 
 // Neumaier's sum: its error does not grow with the number of terms.
@@ -36,5 +38,8 @@ struct Certificate {
 // A term computed from numbers of this total magnitude can be wrong by a few units in its last place; the
 // reported gap is enlarged by that much, so that it stays a bound.
 inline double rounding_allowance(double magnitude) { return 16.0 * std::numeric_limits<double>::epsilon() * magnitude; }
+
+// Recursions over a long block add up rounding: a message at the end of T positions is wrong by about T/50 units.
+inline double rounding_growth(Index compact_size) { return 1.0 + static_cast<double>(compact_size) / 16384.0; }
 
 }  // namespace dualfield

@@ -56,6 +56,7 @@ class Confirmation {
     void reset() {
         discard();
         certificate_ = Certificate();
+        oracle_calls_ = 0;
     }
 
     bool complete() const { return cursor_ == 0 && !weights_.empty(); }
@@ -88,7 +89,7 @@ class Confirmation {
         const double c = field_.sample_weight(i);
         double* theta = room(potentials_, size);
         field_.score(i, weights_.data(), theta);
-        magnitude_ += c * field_.center(i, theta);
+        magnitude_ += c * field_.center(i, theta) * rounding_growth(size);
         const double log_z = field_.log_partition(i, theta, oracle_);
         const double true_score = field_.true_score(i, theta);
         losses_.add(c * (log_z - true_score));

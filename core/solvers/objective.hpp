@@ -29,7 +29,7 @@ class Objective {
         double* theta = room(potentials_, size);
         double* m = room(marginals_, size);
         field_.score(i, w, theta);
-        magnitude_ += c * field_.center(i, theta);
+        magnitude_ += c * field_.center(i, theta) * rounding_growth(size);
         const double log_z = gradient ? field_.infer(i, theta, m, oracle_) : field_.log_partition(i, theta, oracle_);
         const double true_score = field_.true_score(i, theta);
         losses_.add(c * (log_z - true_score));

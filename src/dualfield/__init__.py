@@ -11,12 +11,13 @@ from dualfield import fields, oracles, solvers
 from dualfield.driver import Progress, solve
 from dualfield.estimators import ChainCRF, SoftmaxRegression
 from dualfield.solution import Solution
-from dualfield.solvers import LBFGS, SDCA
+from dualfield.solvers import LBFGS, OEG, SDCA
 
 __version__ = "0.1.0"
 
 __all__ = [
     "LBFGS",
+    "OEG",
     "SDCA",
     "ChainCRF",
     "Progress",

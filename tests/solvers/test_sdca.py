@@ -43,7 +43,7 @@ class Ascents:
         core.run(passes * n, 3600.0)
         state = core.save()
         w = core.weights()
-        alpha = state["tables"].reshape(n, self.n_labels)
+        alpha = state["duals_0"].reshape(n, self.n_labels)
         theta = np.array([field.core.potentials(w, i) for i in range(n)])
         log_beta = theta - np.array([np.logaddexp.reduce(row) for row in theta])[:, None]
         self.c = np.ones(n) if field.sample_weight is None else field.sample_weight
@@ -63,7 +63,7 @@ class Ascents:
         core.restore({**state, "recorded": np.eye(n)[i], "counters": counters})
         before = core.dual
         core.run(1, 3600.0)
-        moved = core.save()["tables"].reshape(n, -1) != state["tables"].reshape(n, -1)
+        moved = core.save()["duals_0"].reshape(n, -1) != state["duals_0"].reshape(n, -1)
         assert set(np.flatnonzero(moved.any(axis=1))) <= {i}
         return core.dual - before
 
@@ -136,13 +136,13 @@ def test_the_start_is_a_mixture_of_the_uniform_and_the_truth(name: str, epsilon:
     np.testing.assert_allclose(core.confirmed_weights(), core.weights(), rtol=1e-9, atol=1e-9)
     if name == "multiclass-dense":
         mixture = core.epsilon / 3 + (1 - core.epsilon) * np.eye(3)[field.codes]
-        np.testing.assert_allclose(core.save()["tables"].reshape(-1, 3), mixture, rtol=1e-12)
+        np.testing.assert_allclose(core.save()["duals_0"].reshape(-1, 3), mixture, rtol=1e-12)
 
 
 def test_the_start_of_a_chain_is_a_mixture_on_its_cliques() -> None:
     field = problem("chain-one-block")  # three positions, labels A B A
     core = started(field, 0.2)
-    edges, nodes = np.split(core.save()["tables"], [8])
+    edges, nodes = np.split(core.save()["duals_0"], [8])
     pairs = np.full((2, 2, 2), 0.2 / 4)
     pairs[0, 0, 1] += 0.8
     pairs[1, 1, 0] += 0.8
@@ -234,7 +234,7 @@ def test_a_saved_state_comes_back_as_it_was() -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        {"tables": np.zeros(3)},
+        {"duals_0": np.zeros(3)},
         {"weights": np.zeros(1)},
         {"entropies": np.zeros(1)},
         {"recorded": np.zeros(0)},

@@ -110,16 +110,7 @@ class Multiclass(_Field):
         l2: float,
     ) -> None: ...
 
-class _SDCA:
-    def __init__(
-        self,
-        field: _Field,
-        non_uniformity: float,
-        permutation_every: int,
-        subprecision: float,
-        epsilon: float,
-        seed: int,
-    ) -> None: ...
+class _Dual:
     def start(self, seconds: float) -> bool: ...
     def run(self, max_updates: int, seconds: float) -> int: ...
     def confirm(self, seconds: float) -> bool: ...
@@ -151,9 +142,35 @@ class _SDCA:
     @property
     def updates_per_pass(self) -> int: ...
 
+class _SDCA(_Dual):
+    def __init__(
+        self,
+        field: _Field,
+        non_uniformity: float,
+        permutation_every: int,
+        subprecision: float,
+        epsilon: float,
+        seed: int,
+    ) -> None: ...
+
 class SDCAChainAll(_SDCA): ...
 class SDCAChainObserved(_SDCA): ...
 class SDCAMulticlass(_SDCA): ...
+
+class _OEG(_Dual):
+    def __init__(
+        self,
+        field: _Field,
+        non_uniformity: float,
+        permutation_every: int,
+        secant: bool,
+        epsilon: float,
+        seed: int,
+    ) -> None: ...
+
+class OEGChainAll(_OEG): ...
+class OEGChainObserved(_OEG): ...
+class OEGMulticlass(_OEG): ...
 
 class _LBFGS:
     def __init__(self, field: _Field, corrections: int) -> None: ...

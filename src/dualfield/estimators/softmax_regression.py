@@ -31,7 +31,7 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
     l2 : float
         Strength of the penalty.
     solver : str or Solver
-        "auto", "sdca", "lbfgs", or an object from ``dualfield.solvers``. "auto" is L-BFGS; SDCA is faster on
+        "auto", "sdca", "oeg", "lbfgs", or an object from ``dualfield.solvers``. "auto" is L-BFGS; SDCA is faster on
         sparse points, and needs very many passes on dense ones that are not centred.
     tol : float
         The relative duality gap to reach.

@@ -50,7 +50,7 @@ class Chain(Field):
     """
 
     name: ClassVar[str] = "Chain"
-    offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
+    offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables", "compact potentials"})
 
     def __init__(
         self,

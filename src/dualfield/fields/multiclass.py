@@ -48,7 +48,7 @@ class Multiclass(Field):
     name: ClassVar[str] = "Multiclass"
     # Points are often dense and far from centred, where the dual method needs thousands of passes.
     default_solver: str = "lbfgs"
-    offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
+    offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables", "compact potentials"})
 
     def __init__(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dualfield.solvers.base import Bound, Run, Solver
 from dualfield.solvers.lbfgs import LBFGS
+from dualfield.solvers.oeg import OEG
 from dualfield.solvers.sdca import SDCA
 
-__all__ = ["BY_CLASS_NAME", "LBFGS", "SDCA", "Bound", "Run", "Solver", "resolve"]
+__all__ = ["BY_CLASS_NAME", "LBFGS", "OEG", "SDCA", "Bound", "Run", "Solver", "resolve"]
 
-BY_CLASS_NAME: dict[str, type[Solver]] = {solver.name: solver for solver in (SDCA, LBFGS)}
+BY_CLASS_NAME: dict[str, type[Solver]] = {solver.name: solver for solver in (SDCA, OEG, LBFGS)}
 _BY_NAME = {name.lower(): solver for name, solver in BY_CLASS_NAME.items()}
 
 

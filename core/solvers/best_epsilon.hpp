@@ -1,0 +1,48 @@
+// How far from the truth a dual method should start.
+//
+// A start with a share epsilon of its mass off the true labels has weights w = epsilon * w_1 (to first order at least)
+// and an entropy that only depends on epsilon and the size of the block, so its dual value
+//     D(epsilon) = -l2/2 epsilon^2 |w_1|^2 + sum_i c_i H_i(epsilon)
+// is concave and cheap: the best epsilon is found by a golden-section search over its logarithm.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "fields/field.hpp"
+
+namespace dualfield {
+
+// `norm` is |w_1|^2; entropy_at(i, epsilon) gives H_i.
+template <Field F, class EntropyAt>
+double best_epsilon(const F& field, std::vector<Index> blocks, double norm, EntropyAt&& entropy_at) {
+    // Blocks of equal size have equal entropies: (total sample weight, one of the blocks) for each size.
+    const auto size = [&](Index i) { return field.compact_size(i); };
+    std::sort(blocks.begin(), blocks.end(), [&](Index a, Index b) { return size(a) < size(b); });
+    std::vector<std::pair<double, Index>> kinds;
+    for (Index i : blocks) {
+        if (kinds.empty() || size(kinds.back().second) != size(i)) kinds.push_back({0.0, i});
+        kinds.back().first += field.sample_weight(i);
+    }
+    const auto dual_at = [&](double log_epsilon) {
+        const double epsilon = std::exp(log_epsilon);
+        double value = -0.5 * field.l2() * epsilon * epsilon * norm;
+        for (const auto& [weight, block] : kinds) value += weight * entropy_at(block, epsilon);
+        return value;
+    };
+    const double golden = 0.5 * (std::sqrt(5.0) - 1.0);
+    double left = std::log(1e-12), right = 0.0;
+    for (int step = 0; step < 60; ++step) {
+        const double a = right - golden * (right - left), b = left + golden * (right - left);
+        if (dual_at(a) < dual_at(b)) {
+            left = a;
+        } else {
+            right = b;
+        }
+    }
+    return std::exp(0.5 * (left + right));
+}
+
+}  // namespace dualfield

@@ -1,0 +1,149 @@
+// Online exponentiated gradient on the dual: Collins, Globerson, Koo, Carreras and Bartlett (2008), and with sampling
+// by duality gaps.
+//
+// The state is one compact vector of potentials per block, alpha_i ~ exp(vartheta_i), with its marginals m_i, and
+// w = w(alpha) always. One update of block i mixes potentials where SDCA mixes marginals:
+//     theta     = potentials of block i under w
+//     g_i       = log Z(theta) - <theta, m_i> - H_i            (the block's duality gap: a forward pass, no logarithms)
+//     vartheta' = (1 - eta) vartheta + eta theta               (the step; m' by the oracle)
+//     H'        = log Z(vartheta') - <vartheta', m'>
+//     rise      = H' - H_i + <theta, m' - m_i> - c_i / (2 l2) |F(m' - m_i)|^2      (of the dual; halve eta if negative)
+// The memory is O(T K + K^2) a block where SDCA needs O(T K^2).
+#pragma once
+
+#include <vector>
+
+#include "solvers/best_epsilon.hpp"
+#include "solvers/dual_run.hpp"
+
+namespace dualfield {
+
+template <PotentialField F>
+class OEG : public DualRun<F, OEG<F>> {
+    using Base = DualRun<F, OEG<F>>;
+    friend Base;
+
+   public:
+    // secant: steer eta by the slope of the dual along the step; otherwise grow it by 1.05 after each success.
+    // epsilon: the share of mass off the true label of each node at the start; 0 takes the best one.
+    OEG(const F& field, const SamplingOptions& sampling, bool secant, double epsilon)
+        : Base(field, sampling),
+          secant_(secant),
+          given_epsilon_(epsilon),
+          offsets_(Base::offsets_by(field, [&](Index i) { return field.compact_size(i); })),
+          varthetas_(offsets_.back(), 0.0),
+          means_(offsets_.back(), 0.0),
+          etas_(field.blocks(), 0.5) {}
+
+    std::vector<std::pair<double*, Index>> kept() {
+        return {{varthetas_.data(), offsets_.back()},
+                {means_.data(), offsets_.back()},
+                {etas_.data(), static_cast<Index>(etas_.size())}};
+    }
+
+   private:
+    using Base::candidate_, Base::marginals_, Base::potentials_;
+    using Base::direction_, Base::entropy_, Base::epsilon_, Base::field_, Base::oracle_, Base::weights_;
+
+    void update(Index i) {
+        constexpr int kMaxTrials = 12;
+        const Index size = field_.compact_size(i);
+        const double c = field_.sample_weight(i);
+        double* theta = room(potentials_, size);
+        double* trial = room(candidate_, size);
+        double* change = room(marginals_, size);  // m', then m' - m
+        double* vartheta = varthetas_.data() + offsets_[i];
+        double* m = means_.data() + offsets_[i];
+
+        field_.score(i, weights_.data(), theta);
+        field_.center(i, theta);
+        const double gap = non_negative(field_.log_partition(i, theta, oracle_) - dot(size, theta, m) - entropy_[i]);
+        ++Base::oracle_calls_;
+
+        typename Base::Step step{gap, entropy_[i], 0.0, 0.0};
+        double& eta = etas_[i];
+        for (int attempt = 0; attempt < kMaxTrials && gap > 0.0; ++attempt) {
+#pragma omp simd
+            for (Index k = 0; k < size; ++k) trial[k] = vartheta[k] + eta * (theta[k] - vartheta[k]);
+            const double log_z = field_.infer(i, trial, change, oracle_);
+            const double entropy = log_z - dot(size, trial, change);
+            ++Base::oracle_calls_;
+            ++Base::evaluations_;
+#pragma omp simd
+            for (Index k = 0; k < size; ++k) change[k] -= m[k];
+            const double along = dot(size, theta, change);
+            const double quadratic = c / field_.l2() * field_.pull(i, change, direction_);
+            const double rise = entropy - entropy_[i] + along - 0.5 * quadratic;
+            if (!(rise >= -1e-13 * (1.0 + std::abs(entropy)))) {
+                eta *= 0.5;
+                continue;
+            }
+            step = {gap, entropy, rise, eta};
+            const double slope = along - quadratic - dot(size, trial, change);
+            std::copy(trial, trial + size, vartheta);
+            axpy(size, 1.0, change, m);
+            field_.apply(weights_.data(), -c / field_.l2(), direction_);
+            const double factor = secant_ ? (slope > 0.0 ? 1.25 : 1.0 / 1.25) : 1.05;
+            eta = std::min(1.0, eta * factor);
+            break;
+        }
+        Base::record_step(i, step);
+    }
+
+    // The direction in which w leaves zero as epsilon grows, by a start so close to the truth that it is linear.
+    void prepare(Index i) {
+        constexpr double kClose = 1e-6;
+        const Index size = field_.compact_size(i);
+        double* m = room(marginals_, size);
+        field_.initial_potentials(i, kClose, room(candidate_, size));
+        field_.infer(i, candidate_.data(), m, oracle_);
+        add_weights(i, m, 1.0 / kClose);
+    }
+
+    void choose_start() {
+        const double norm = squared_norm(field_.dimension(), weights_.data());
+        const auto entropy_at = [&](Index i, double epsilon) { return field_.independent_entropy(i, epsilon); };
+        epsilon_ =
+            given_epsilon_ > 0.0 ? given_epsilon_ : best_epsilon(field_, Base::sampler_.order(), norm, entropy_at);
+        std::fill(weights_.begin(), weights_.end(), 0.0);
+    }
+
+    void initialise(Index i) {
+        const Index size = field_.compact_size(i);
+        double* vartheta = varthetas_.data() + offsets_[i];
+        double* m = means_.data() + offsets_[i];
+        field_.initial_potentials(i, epsilon_, vartheta);
+        const double log_z = field_.infer(i, vartheta, m, oracle_);
+        entropy_[i] = log_z - dot(size, vartheta, m);
+        std::copy(m, m + size, room(marginals_, size));
+        add_weights(i, marginals_.data(), 1.0);
+    }
+
+    // w += -a c_i / l2 (E_m F - F_i)
+    void add_weights(Index i, double* m, double a) {
+        field_.subtract_truth(i, m);
+        field_.pull(i, m, direction_);
+        field_.apply(weights_.data(), -a * field_.sample_weight(i) / field_.l2(), direction_);
+    }
+
+    // The marginals of alpha_i afresh from its potentials.
+    void stored(Index i, double* m) {
+        const Index size = field_.compact_size(i);
+        const double* vartheta = varthetas_.data() + offsets_[i];
+        double* centred = room(candidate_, size);
+        std::copy(vartheta, vartheta + size, centred);
+        field_.center(i, centred);
+        stored_entropy_ = field_.infer(i, centred, m, oracle_) - dot(size, centred, m);
+    }
+    double stored_entropy(Index) const { return stored_entropy_; }
+    void repair(Index i) { stored(i, means_.data() + offsets_[i]); }
+
+    bool secant_;
+    double given_epsilon_;
+    double stored_entropy_ = 0.0;
+    std::vector<Index> offsets_;
+    std::vector<double> varthetas_, means_;  // block after block; none for blocks of sample weight zero
+    std::vector<double> etas_;               // the step of each block's next update
+};
+
+}  // namespace dualfield

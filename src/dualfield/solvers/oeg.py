@@ -1,0 +1,86 @@
+"""Online exponentiated gradient on the dual; the loop is in ``core/solvers/oeg.hpp``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from dualfield.fields import Field
+from dualfield.solvers.base import Solver, check_count, check_number, compiled
+from dualfield.solvers.dual import DualRun
+
+__all__ = ["OEG"]
+
+
+@dataclass(frozen=True)
+class OEG(Solver):
+    """OEG (Collins, Globerson, Koo, Carreras & Bartlett 2008), with duality-gap sampling.
+
+    The state is one compact vector of potentials ``ϑ_i`` for each block, ``α_i ∝ exp ϑ_i``, with its marginals
+    ``m_i`` and entropy ``H_i``, and ``w = ŵ(α)`` at all times. One update of block i::
+
+        θ   = potentials of block i under w
+        g_i = log Z(θ) − ⟨θ, m_i⟩ − H_i                the block's duality gap: one forward pass
+        ϑ'  = (1 − η) ϑ_i + η θ                        one call of the oracle gives m' and H'
+        accept if the dual rises, else halve η         rise = H' − H_i + ⟨θ, m' − m_i⟩ − c_i/(2 l2) ‖F(m' − m_i)‖²
+
+    It mixes potentials where SDCA mixes marginals, so it needs no logarithms and stores little: for chains
+    ``16 (K T + K²)`` bytes a sequence, against ``8 (K² (T − 1) + K T)``. The certificate is confirmed as SDCA's.
+
+    Parameters
+    ----------
+    sampling : {"gap", "uniform"}
+        How blocks are drawn after a first pass in random order: in proportion to their recorded gaps, or uniformly.
+    non_uniformity : float in [0, 1]
+        With "gap": the share of draws that follow the gaps; the rest are uniform.
+    permutation_every : int
+        With "gap": one pass in so many visits every block once in random order; 0: only the first pass does.
+    step : {"secant", "published"}
+        How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
+        says; or up by 1.05, as published.
+    epsilon : float in (0, 1) or "auto"
+        The start: independent labels, each wrong with probability ε. "auto" takes the ε of largest dual value.
+
+    Examples
+    --------
+    >>> from dualfield import ChainCRF, OEG
+    >>> crf = ChainCRF(solver=OEG(), random_state=0)
+    """
+
+    sampling: Literal["gap", "uniform"] = "gap"
+    non_uniformity: float = 0.9
+    permutation_every: int = 5
+    step: Literal["secant", "published"] = "secant"
+    epsilon: float | Literal["auto"] = "auto"
+
+    name: ClassVar[str] = "OEG"
+    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "compact potentials"})
+
+    def __post_init__(self) -> None:
+        if self.sampling not in ("gap", "uniform"):
+            raise ValueError(f"OEG: sampling must be 'gap' or 'uniform'; got {self.sampling!r}.")
+        check_number("OEG", "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
+        check_count("OEG", "permutation_every", self.permutation_every, 0)
+        if self.step not in ("secant", "published"):
+            raise ValueError(f"OEG: step must be 'secant' or 'published'; got {self.step!r}.")
+        if self.epsilon != "auto":
+            check_number("OEG", "epsilon", self.epsilon, lambda x: 0 < x < 1, "in (0, 1) or 'auto'")
+
+    def start(self, field: Field, seed: int) -> OEGRun:
+        """Bind to a field; the first slices of work make the start."""
+        gap = self.sampling == "gap"
+        core = compiled("OEG", field)(
+            field.core,
+            self.non_uniformity if gap else 0.0,
+            int(self.permutation_every) if gap else 0,
+            self.step == "secant",
+            0.0 if self.epsilon == "auto" else float(self.epsilon),
+            seed,
+        )
+        return OEGRun(self, field, core)
+
+
+class OEGRun(DualRun):
+    """A run of :class:`OEG`."""
+
+    evaluations_column: ClassVar[str] = "trials"

@@ -20,9 +20,10 @@ def chains_with_huge_values(size: float) -> fields.Chain:
 
 @pytest.mark.parametrize("size", [1e3, 1e5, 1e7, 1e8])
 @pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
-def test_the_gap_bounds_the_suboptimality_for_huge_values(size, tol):
+@pytest.mark.parametrize("solver", ["sdca", "oeg"])
+def test_the_gap_bounds_the_suboptimality_for_huge_values(solver, size, tol):
     field = chains_with_huge_values(size)
-    solution = solve(field, "sdca", tol=tol, max_passes=300, random_state=0)
+    solution = solve(field, solver, tol=tol, max_passes=300, random_state=0)
     reference = solve(field, "lbfgs", tol=1e-9, max_passes=3000)
     assert solution.primal - reference.primal <= solution.duality_gap
     assert solution.dual <= reference.primal

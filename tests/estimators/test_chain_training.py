@@ -339,3 +339,16 @@ def test_ctrl_c_ends_training_and_not_the_program(verbose: str) -> None:
     assert out.splitlines()[-1] == "status interrupted 3 ['ConvergenceWarning']"
     assert "Traceback" not in err
     assert bool(err) == (verbose == "1")
+
+
+def test_the_automatic_solver_suits_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(n: int) -> str:
+        return ChainCRF(random_state=0).fit([[["a"], ["b"]], [["b"]]] * n, [["N", "V"], ["V"]] * n).solution_.message
+
+    assert chosen(5).startswith("LBFGS")
+    assert chosen(20).startswith("SDCA")
+    # tables of 40 sequences: 8 bytes for 20 edges of 2 x 2 and 60 nodes of 2
+    monkeypatch.setattr("dualfield.fields.chain._LARGE_TABLES", 8 * (20 * 4 + 60 * 2))
+    assert chosen(20).startswith("SDCA")
+    monkeypatch.setattr("dualfield.fields.chain._LARGE_TABLES", 8 * (20 * 4 + 60 * 2) - 1)
+    assert chosen(20).startswith("OEG")

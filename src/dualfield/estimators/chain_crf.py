@@ -41,8 +41,8 @@ class ChainCRF(BaseEstimator):
     l2 : float
         Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``.
     solver : str or Solver
-        "auto", "sdca", "oeg", "lbfgs", or an object from ``dualfield.solvers``. "auto" is SDCA with gap sampling, and
-        L-BFGS for fewer than 30 sequences.
+        "auto", "sdca", "oeg", "lbfgs", or an object from ``dualfield.solvers``. "auto" is SDCA; OEG
+        where SDCA would need more than 2 GB; L-BFGS for fewer than 30 sequences.
     tol : float
         The relative duality gap to reach.
     max_passes : int

@@ -14,6 +14,9 @@ from dualfield.fields.chain_layout import ChainLayout
 
 __all__ = ["Chain"]
 
+_FEW_SEQUENCES = 30
+_LARGE_TABLES = 2_000_000_000  # bytes
+
 
 class Chain(Field):
     """Labelled sequences as a training problem.
@@ -70,8 +73,6 @@ class Chain(Field):
         encoded: Encoded = encode(X)
         if len(encoded) == 0:
             raise ValueError("X has no sequences; expected at least one.")
-        # With few blocks, one block's step is a small part of the whole and the dual method needs many passes.
-        self.default_solver = "sdca" if len(encoded) >= 30 else "lbfgs"
         before = time.perf_counter(), time.process_time()
         self.classes, self.codes = encode_labels(y, encoded.lengths)
         self.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
@@ -87,6 +88,7 @@ class Chain(Field):
             end=end,
         )
         self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2)
+        self.default_solver = _default_solver(encoded, len(self.classes))
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
 
     def _content(self) -> list[Any]:
@@ -99,6 +101,14 @@ class Chain(Field):
             *(encoded.offsets, encoded.indptr, encoded.indices, encoded.values, encoded.vocabulary),
             *(layout.transitions, layout.rows is None, layout.bias, layout.begin, layout.end),
         ]
+
+
+def _default_solver(encoded: Encoded, n_labels: int) -> str:
+    """L-BFGS for few sequences, where dual methods need many passes; OEG where SDCA's tables would be large."""
+    tables = 8 * n_labels * (n_labels * (encoded.n_positions - len(encoded)) + encoded.n_positions)
+    if len(encoded) < _FEW_SEQUENCES:
+        return "lbfgs"
+    return "sdca" if tables <= _LARGE_TABLES else "oeg"
 
 
 def _frequent(encoded: Encoded, min_count: int) -> Encoded:

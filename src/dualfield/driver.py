@@ -69,8 +69,8 @@ def solve(
     field : Field
         The problem, from ``dualfield.fields``.
     solver : Solver or str
-        A solver from ``dualfield.solvers``, its name in lower case, or "auto": what suits the field. Chains: SDCA; OEG where
-        SDCA would need more than 2 GB; L-BFGS for fewer than 30 sequences. One node: L-BFGS.
+        A solver from ``dualfield.solvers``, its name in lower case, or "auto": what suits the field. Chains: SDCA;
+        OEG where SDCA would need more than 2 GB; L-BFGS for fewer than 30 sequences. One node: L-BFGS.
     tol : float
         The run ends when a confirmed duality gap is at most ``tol`` times the objective.
     max_passes : int

@@ -179,6 +179,8 @@ class _Drive:
             met = False
             if gap * self.understated <= self.tol * primal:
                 self._confirm()
+                if not math.isfinite(self.bound.gap):
+                    return "diverged"
                 met = self._met()
                 self.understated = max(1.0, self.bound.gap / gap) if gap > 0 else 1.0
                 if not met:

@@ -124,7 +124,7 @@ def test_a_generator_is_not_part_of_a_model(tmp_path: Path) -> None:
 
 def test_a_subclass_loads_as_itself(tmp_path: Path) -> None:
     class Tagger(ChainCRF):
-        pass
+        """Another name, nothing else."""
 
     ChainCRF(random_state=0).fit(X, Y).save(tmp_path / "model")
     assert type(Tagger.load(tmp_path / "model")) is Tagger

@@ -1,17 +1,37 @@
-"""What runs of the dual methods share; the compiled side is ``core/solvers/dual_run.hpp``."""
+"""What the dual methods share, parameters and runs; the compiled side is ``core/solvers/dual_run.hpp``."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Bound, Run, Solver
+from dualfield.solvers.base import Bound, Run, Solver, check_count, check_number
 
-__all__ = ["DualRun"]
+__all__ = ["DualRun", "DualSolver"]
+
+
+@dataclass(frozen=True)
+class DualSolver(Solver):
+    """How a dual method draws its blocks; :class:`~dualfield.solvers.SDCA` explains the parameters."""
+
+    sampling: Literal["gap", "uniform"] = "gap"
+    non_uniformity: float = 0.9
+    permutation_every: int = 5
+
+    def __post_init__(self) -> None:
+        if self.sampling not in ("gap", "uniform"):
+            raise ValueError(f"{self.name}: sampling must be 'gap' or 'uniform'; got {self.sampling!r}.")
+        check_number(self.name, "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
+        check_count(self.name, "permutation_every", self.permutation_every, 0)
+
+    def _draws(self) -> tuple[float, int]:
+        """The share of draws by gap and the period of permutations, as the core takes them."""
+        return (self.non_uniformity, int(self.permutation_every)) if self.sampling == "gap" else (0.0, 0)
 
 
 class DualRun(Run):

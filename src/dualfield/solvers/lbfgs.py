@@ -20,7 +20,7 @@ class LBFGS(Solver):
 
     Minimises ``P(w) = l2/2 ‖w‖² + Σ c_i (−log p(y_i | x_i; w))``. A pass is one full gradient. Each gradient also
     gives a lower bound on the optimum, ``P(w) − ‖∇P(w)‖² / (2 l2)``; the certificate compares with the best one
-    seen. That bound is loose, often 10 to 80 times the true distance, so a tolerance costs this solver more passes
+    seen. That bound is loose, many times the true distance, so a tolerance costs this solver more passes
     than the weights themselves would need. Memory: ``2 · corrections + 5`` vectors as long as the weights.
 
     Parameters

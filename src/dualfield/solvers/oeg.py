@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Solver, check_count, check_number, compiled
-from dualfield.solvers.dual import DualRun
+from dualfield.solvers.base import check_number, compiled
+from dualfield.solvers.dual import DualRun, DualSolver
 
 __all__ = ["OEG"]
 
 
 @dataclass(frozen=True)
-class OEG(Solver):
+class OEG(DualSolver):
     """OEG (Collins, Globerson, Koo, Carreras & Bartlett 2008), with duality-gap sampling.
 
     The state is one compact vector of potentials ``ϑ_i`` for each block, ``α_i ∝ exp ϑ_i``, with its marginals
@@ -47,9 +47,6 @@ class OEG(Solver):
     >>> crf = ChainCRF(solver=OEG(), random_state=0)
     """
 
-    sampling: Literal["gap", "uniform"] = "gap"
-    non_uniformity: float = 0.9
-    permutation_every: int = 5
     step: Literal["secant", "published"] = "secant"
     epsilon: float | Literal["auto"] = "auto"
 
@@ -57,10 +54,7 @@ class OEG(Solver):
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "compact potentials"})
 
     def __post_init__(self) -> None:
-        if self.sampling not in ("gap", "uniform"):
-            raise ValueError(f"OEG: sampling must be 'gap' or 'uniform'; got {self.sampling!r}.")
-        check_number("OEG", "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
-        check_count("OEG", "permutation_every", self.permutation_every, 0)
+        super().__post_init__()
         if self.step not in ("secant", "published"):
             raise ValueError(f"OEG: step must be 'secant' or 'published'; got {self.step!r}.")
         if self.epsilon != "auto":
@@ -68,11 +62,9 @@ class OEG(Solver):
 
     def start(self, field: Field, seed: int) -> OEGRun:
         """Bind to a field; the first slices of work make the start."""
-        gap = self.sampling == "gap"
         core = compiled("OEG", field)(
             field.core,
-            self.non_uniformity if gap else 0.0,
-            int(self.permutation_every) if gap else 0,
+            *self._draws(),
             self.step == "secant",
             0.0 if self.epsilon == "auto" else float(self.epsilon),
             seed,

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Solver, check_count, check_number, compiled
-from dualfield.solvers.dual import DualRun
+from dualfield.solvers.base import check_number, compiled
+from dualfield.solvers.dual import DualRun, DualSolver
 
 __all__ = ["SDCA"]
 
 
 @dataclass(frozen=True)
-class SDCA(Solver):
+class SDCA(DualSolver):
     """SDCA for conditional random fields (Le Priol, Piché & Lacoste-Julien 2018, Algorithm 2).
 
     The state is a table of clique marginals ``μ_i`` for each block, with ``w = ŵ(μ) = 1/l2 Σ c_i (F_i − E_μ F)``
@@ -50,9 +50,6 @@ class SDCA(Solver):
     >>> crf = ChainCRF(solver=SDCA(sampling="uniform"), random_state=0)
     """
 
-    sampling: Literal["gap", "uniform"] = "gap"
-    non_uniformity: float = 0.9
-    permutation_every: int = 5
     subprecision: float = 0.05
     epsilon: float | Literal["auto"] = "auto"
 
@@ -60,21 +57,16 @@ class SDCA(Solver):
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
 
     def __post_init__(self) -> None:
-        if self.sampling not in ("gap", "uniform"):
-            raise ValueError(f"SDCA: sampling must be 'gap' or 'uniform'; got {self.sampling!r}.")
-        check_number("SDCA", "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
-        check_count("SDCA", "permutation_every", self.permutation_every, 0)
+        super().__post_init__()
         check_number("SDCA", "subprecision", self.subprecision, lambda x: 0 < x < 1, "in (0, 1)")
         if self.epsilon != "auto":
             check_number("SDCA", "epsilon", self.epsilon, lambda x: 0 < x <= 1, "in (0, 1] or 'auto'")
 
     def start(self, field: Field, seed: int) -> SDCARun:
         """Bind to a field; the first slice of work makes the start."""
-        gap = self.sampling == "gap"
         core = compiled("SDCA", field)(
             field.core,
-            self.non_uniformity if gap else 0.0,
-            int(self.permutation_every) if gap else 0,
+            *self._draws(),
             self.subprecision,
             0.0 if self.epsilon == "auto" else float(self.epsilon),
             seed,

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualfield import LBFGS, OEG, SDCA, Solution, fields, solve
 from dualfield.fields import Field
-from dualfield.solvers import Solver
+from dualfield.solvers import SAG, SAGA, SVRG, Hybrid, Solver
 
 SOLVERS: list[Solver] = [
     SDCA(),
@@ -20,6 +20,14 @@ SOLVERS: list[Solver] = [
     OEG(),
     OEG(sampling="uniform", step="published"),
     LBFGS(),
+    Hybrid(),
+    SAG(),
+    SAG(sampling="nus"),
+    SAG(sampling="uniform"),
+    SAGA(),
+    SAGA(sampling="nus"),
+    SAGA(sampling="uniform"),
+    SVRG(),
 ]
 
 

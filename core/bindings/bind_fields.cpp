@@ -115,6 +115,18 @@ void bind_common(nb::class_<F>& bound) {
             },
             "weights"_a.noconvert(), "(objective in sum units, its gradient)")
         .def(
+            "hessian_product",
+            [](const F& field, Vector<double> w, Vector<double> v) {
+                check_weights(field, w);
+                check_weights(field, v);
+                require(field.labelled(), "the field has no labels to compare with");
+                auto product = new_array<double, 1>({w.shape(0)});
+                nb::gil_scoped_release release;
+                evaluate_hessian_product(field, w.data(), v.data(), product.data());
+                return product;
+            },
+            "weights"_a.noconvert(), "vector"_a.noconvert(), "The Hessian of the objective times a vector.")
+        .def(
             "decode",
             [](const F& field, Vector<double> w, Index first, Index last) {
                 check_weights(field, w);

@@ -4,14 +4,12 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/bound_fields.hpp"
-#include "solvers/lbfgs.hpp"
+#include "bindings/trainable.hpp"
 #include "solvers/oeg.hpp"
 #include "solvers/sdca.hpp"
 
 namespace dualfield {
 namespace {
-
-auto certificate_tuple(const Certificate& c) { return std::make_tuple(c.primal, c.dual, c.gap); }
 
 // The arrays of a saved run of a dual method.
 template <class Solver>
@@ -73,14 +71,6 @@ void restore_run(Solver& solver, const nb::dict& state) {
     solver.sampler().restore(counters.data()[0], std::move(new_order));
     solver.random().set_state({words.data()[0], words.data()[1], words.data()[2], words.data()[3]});
     solver.restore_numbers(counters.data(), numbers.data());
-}
-
-template <class F>
-void check_trainable(const F& field) {
-    require(field.labelled(), "the field has no labels to train on");
-    Index i = 0;
-    while (i < field.blocks() && !(field.sample_weight(i) > 0.0)) ++i;
-    require(i < field.blocks(), "no block has a positive sample weight");
 }
 
 template <class Solver>
@@ -159,29 +149,6 @@ void bind_oeg(nb::module_& m, const char* name) {
     bind_dual(bound);
 }
 
-template <class F>
-void bind_lbfgs(nb::module_& m, const char* name) {
-    using namespace nb::literals;
-    using Solver = LBFGS<F>;
-    nb::class_<Solver>(m, name)
-        .def(
-            "__init__",
-            [](Solver* self, const F& field, Index corrections) {
-                require(field.labelled(), "the field has no labels to train on");
-                require(corrections >= 1, "corrections must be at least 1");
-                new (self) Solver(field, corrections);
-            },
-            "field"_a, "corrections"_a, nb::keep_alive<1, 2>())
-        .def("run", &Solver::run, "max_evaluations"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("weights", [](const Solver& s) { return to_array(s.weights()); })
-        .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
-        .def_prop_ro("stalled", &Solver::stalled)
-        .def_prop_ro("gradient_norm", &Solver::gradient_norm)
-        .def_prop_ro("iterations", &Solver::iterations)
-        .def_prop_ro("evaluations", &Solver::evaluations)
-        .def_prop_ro("oracle_calls", &Solver::oracle_calls);
-}
-
 }  // namespace
 
 void bind_solvers(nb::module_& m) {
@@ -191,9 +158,6 @@ void bind_solvers(nb::module_& m) {
     bind_oeg<ChainAll>(m, "OEGChainAll");
     bind_oeg<ChainObserved>(m, "OEGChainObserved");
     bind_oeg<Multiclass>(m, "OEGMulticlass");
-    bind_lbfgs<ChainAll>(m, "LBFGSChainAll");
-    bind_lbfgs<ChainObserved>(m, "LBFGSChainObserved");
-    bind_lbfgs<Multiclass>(m, "LBFGSMulticlass");
 }
 
 }  // namespace dualfield

@@ -5,6 +5,7 @@ namespace dualfield {
 void bind_oracles(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
+void bind_primal_solvers(nanobind::module_& m);
 }  // namespace dualfield
 
 NB_MODULE(DUALFIELD_MODULE, m) {
@@ -14,4 +15,5 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     dualfield::bind_oracles(m);
     dualfield::bind_fields(m);
     dualfield::bind_solvers(m);
+    dualfield::bind_primal_solvers(m);
 }

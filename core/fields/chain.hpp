@@ -15,6 +15,7 @@
 #include "fields/field.hpp"
 #include "fields/weight_rows.hpp"
 #include "oracles/forward_backward.hpp"
+#include "oracles/viterbi.hpp"
 
 namespace dualfield {
 
@@ -33,6 +34,11 @@ class Chain {
         Index block = -1;
         std::vector<double> rows;   // a count row of K for each distinct attribute of the block
         std::vector<double> dense;  // all other weights
+    };
+
+    struct Decoder {
+        Viterbi viterbi;
+        std::vector<std::int32_t> path;
     };
 
     // `labels` and `sample_weight` may be null: without labels the field can score and infer, not train.
@@ -69,27 +75,20 @@ class Chain {
     }
 
     void score(Index i, const double* w, double* theta) const {
-        const Index K = labels(), T = length(i), first = offset(i);
         constexpr Index kAhead = 6;
-        const Index last_entry = data_.indptr[first + T];
-        for (Index t = 0; t < T; ++t) {
-            double* node = theta + t * K;
-            if (shape_.bias) {
-                std::copy(w + bias_start_, w + bias_start_ + K, node);
-            } else {
-                std::fill(node, node + K, 0.0);
-            }
-            for (Index e = data_.indptr[first + t]; e < data_.indptr[first + t + 1]; ++e) {
-                if (e + kAhead < last_entry) rows_.prefetch(w, data_.indices[e + kAhead]);
-                rows_.score(w, data_.indices[e], data_.value(e), node);
-            }
-        }
-        if (shape_.begin) axpy(K, 1.0, w + begin_start_, theta);
-        if (shape_.end) axpy(K, 1.0, w + end_start_, theta + (T - 1) * K);
-        double* edge = theta + T * K;
-        std::fill(edge, edge + K * K, 0.0);
-        const double* transition = w + transition_start_;
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[shape_.transitions[s]] = transition[s];
+        const Index last_entry = data_.indptr[offset(i) + length(i)];
+        assemble(i, w + transition_start_, theta, [&](Index e, double* node) {
+            if (e + kAhead < last_entry) rows_.prefetch(w, data_.indices[e + kAhead]);
+            rows_.score(w, data_.indices[e], data_.value(e), node);
+        });
+    }
+
+    void project(Direction& direction, double* theta) const {
+        const Index i = direction.block, K = labels();
+        rows_.mask(distinct_.count(i), distinct_.attributes(i), direction.rows.data());
+        assemble(i, direction.dense.data(), theta, [&](Index e, double* node) {
+            axpy(K, data_.value(e), direction.rows.data() + distinct_.local(e) * K, node);
+        });
     }
 
     double center(Index i, double* theta) const {
@@ -177,6 +176,84 @@ class Chain {
         axpy(static_cast<Index>(direction.dense.size()), a, direction.dense.data(), w + transition_start_);
     }
 
+    template <class Body>
+    void for_each_range_of(Index i, Body&& body) const {
+        const std::int32_t* attributes = distinct_.attributes(i);
+        for (Index u = 0; u < distinct_.count(i); ++u)
+            if (rows_.length(attributes[u]) > 0) body(rows_.start(attributes[u]), rows_.length(attributes[u]));
+        if (dimension_ > transition_start_) body(transition_start_, dimension_ - transition_start_);
+    }
+
+    template <class Body>
+    void for_each_range(Body&& body) const {
+        for (std::int32_t a = 0; a < rows_.attributes(); ++a)
+            if (rows_.length(a) > 0) body(rows_.start(a), rows_.length(a));
+        if (dimension_ > transition_start_) body(transition_start_, dimension_ - transition_start_);
+    }
+
+    // With S the score of a labelling under dtheta, dm = E[1 (S - E S)]. The expectation of S given one or two
+    // neighbouring labels is what lies before, a_t, and what lies after, b_t; each is a recursion over conditionals.
+    void differentiate(Index i, const double* table, const double* dtheta, double* dm,
+                       std::vector<double>& scratch) const {
+        const Index K = labels(), T = length(i);
+        const double* nodes = table + (T - 1) * K * K;
+        const double* d_edge = dtheta + T * K;
+        double* before = room(scratch, (T + 1) * K);
+        double* after = before + T * K;  // the score of position t + 1 and of all that follows, given its label
+        std::copy(dtheta, dtheta + K, before);
+        for (Index t = 1; t < T; ++t) {
+            double* at = before + t * K;
+            std::fill(at, at + K, 0.0);
+            for (Index j = 0; j < K; ++j) {
+                const double* mu = table + ((t - 1) * K + j) * K;
+                const double* change = d_edge + j * K;
+                const double so_far = before[(t - 1) * K + j];
+#pragma omp simd
+                for (Index k = 0; k < K; ++k) at[k] += mu[k] * (so_far + change[k]);
+            }
+            const double* node = nodes + t * K;
+            for (Index k = 0; k < K; ++k) at[k] = dtheta[t * K + k] + (node[k] > kTiny ? at[k] / node[k] : 0.0);
+        }
+        const double expected = dot(K, nodes + (T - 1) * K, before + (T - 1) * K);
+        double* last = dm + (T - 1) * K;
+        for (Index k = 0; k < K; ++k) last[k] = nodes[(T - 1) * K + k] * (before[(T - 1) * K + k] - expected);
+        double* edge_sum = dm + T * K;
+        std::fill(edge_sum, edge_sum + K * K, 0.0);
+        std::copy(dtheta + (T - 1) * K, dtheta + T * K, after);
+        for (Index t = T - 2; t >= 0; --t) {
+            double* at = dm + t * K;  // first holds the expectation of what follows, given label j at t
+            for (Index j = 0; j < K; ++j) {
+                const double* mu = table + (t * K + j) * K;
+                const double* change = d_edge + j * K;
+                double* sum = edge_sum + j * K;
+                const double offset = before[t * K + j] - expected;
+                double total = 0.0;
+#pragma omp simd reduction(+ : total)
+                for (Index k = 0; k < K; ++k) {
+                    const double follows = change[k] + after[k];
+                    total += mu[k] * follows;
+                    sum[k] += mu[k] * (offset + follows);
+                }
+                const double node = nodes[t * K + j];
+                at[j] = node > kTiny ? total / node : 0.0;
+            }
+            for (Index j = 0; j < K; ++j) {
+                after[j] = dtheta[t * K + j] + at[j];
+                at[j] = nodes[t * K + j] * (before[t * K + j] + at[j] - expected);
+            }
+        }
+    }
+
+    void decode(Index i, const double* theta, double* m, Decoder& decoder) const {
+        const Index K = labels(), T = length(i);
+        decoder.path.resize(T);
+        const std::int32_t* y = decoder.path.data();
+        decoder.viterbi.decode(potentials(i, theta), decoder.path.data());
+        std::fill(m, m + compact_size(i), 0.0);
+        for (Index t = 0; t < T; ++t) m[t * K + y[t]] = 1.0;
+        for (Index t = 1; t < T; ++t) m[(T + y[t - 1]) * K + y[t]] += 1.0;
+    }
+
     Segments segments(Index i) const {
         const Index K = labels(), T = length(i);
         if (T == 1) return {{{{0, K, 1.0}, {0, 0, 0.0}}}, 1};
@@ -240,6 +317,28 @@ class Chain {
     }
 
    private:
+    // Potentials from the weights of transitions, bias, begin and end, and add_row(e, node), which adds what entry e
+    // contributes to the potentials of its node.
+    template <class AddRow>
+    void assemble(Index i, const double* dense, double* theta, AddRow&& add_row) const {
+        const Index K = labels(), T = length(i), first = offset(i);
+        const double* bias = dense + bias_start_ - transition_start_;
+        for (Index t = 0; t < T; ++t) {
+            double* node = theta + t * K;
+            if (shape_.bias) {
+                std::copy(bias, bias + K, node);
+            } else {
+                std::fill(node, node + K, 0.0);
+            }
+            for (Index e = data_.indptr[first + t]; e < data_.indptr[first + t + 1]; ++e) add_row(e, node);
+        }
+        if (shape_.begin) axpy(K, 1.0, dense + begin_start_ - transition_start_, theta);
+        if (shape_.end) axpy(K, 1.0, dense + end_start_ - transition_start_, theta + (T - 1) * K);
+        double* edge = theta + T * K;
+        std::fill(edge, edge + K * K, 0.0);
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[shape_.transitions[s]] = dense[s];
+    }
+
     Attributes data_;
     Rows rows_;
     ChainShape shape_;

@@ -38,9 +38,19 @@ concept Field = requires(const F field, typename F::Workspace workspace, typenam
     { field.true_score(i, input) } -> std::same_as<double>;
 
     // pull: the expected feature counts of a compact vector, merged over the block, with their squared norm;
-    // apply: w += a * direction.
+    // apply: w += a * direction. project: the potentials of the direction's block under the direction as weights.
     { field.pull(i, input, direction) } -> std::same_as<double>;
     { field.apply(output, number, direction) };
+    { field.project(direction, output) };
+
+    // The weights that a block touches, or all, as body(start, length) of disjoint ranges: those of two blocks are
+    // the same range or have nothing in common.
+    {
+        field.for_each_range_of(i, [](Index, Index) {})
+    };
+    {
+        field.for_each_range([](Index, Index) {})
+    };
 };
 
 // What solvers need that keep tables of clique marginals.
@@ -67,6 +77,30 @@ concept PotentialField = Field<F> && requires(const F field, Index i, double* ou
     { field.initial_potentials(i, number, output) };
     { field.independent_entropy(i, number) } -> std::same_as<double>;
 };
+
+// What Hessian-vector products need: given the table of marginals, the change of the compact marginals along a change
+// of the potentials, Cov(F) dtheta.
+template <class F>
+concept TangentField = TableField<F> && requires(const F field, Index i, const double* input, double* output,
+                                                 std::vector<double> scratch) {
+    { field.differentiate(i, input, input, output, scratch) };
+};
+
+// What the perceptron needs: the indicators of the best labelling.
+template <class F>
+concept DecodingField =
+    Field<F> && requires(const F field, Index i, const double* input, double* output, typename F::Decoder decoder) {
+        { field.decode(i, input, output, decoder) };
+    };
+
+// The blocks of positive sample weight.
+template <class F>
+std::vector<Index> active_blocks(const F& field) {
+    std::vector<Index> active;
+    for (Index i = 0; i < field.blocks(); ++i)
+        if (field.sample_weight(i) > 0.0) active.push_back(i);
+    return active;
+}
 
 // Scratch for one block at a time, grown to the largest block seen.
 inline double* room(std::vector<double>& buffer, Index size) {

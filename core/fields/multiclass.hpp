@@ -14,6 +14,7 @@ namespace dualfield {
 class Multiclass {
    public:
     struct Workspace {};
+    struct Decoder {};
 
     struct Direction {
         Index block = -1;
@@ -74,9 +75,7 @@ class Multiclass {
     double pull(Index i, const double* m, Direction& direction) const {
         direction.block = i;
         direction.m.assign(m, m + labels_);
-        double norm = bias_ ? 1.0 : 0.0;
-        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) norm += data_.value(e) * data_.value(e);
-        return norm * squared_norm(labels_, m);
+        return squared_norm_of(i) * squared_norm(labels_, m);
     }
 
     void apply(double* w, double a, const Direction& direction) const {
@@ -84,6 +83,32 @@ class Multiclass {
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
             axpy(labels_, a * data_.value(e), direction.m.data(), w + rows_.start(data_.indices[e]));
         if (bias_) axpy(labels_, a, direction.m.data(), w + rows_.size());
+    }
+
+    void project(const Direction& direction, double* theta) const {
+        const double norm = squared_norm_of(direction.block);
+        for (Index k = 0; k < labels_; ++k) theta[k] = norm * direction.m[k];
+    }
+
+    template <class Body>
+    void for_each_range_of(Index i, Body&& body) const {
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) body(rows_.start(data_.indices[e]), labels_);
+        if (bias_) body(rows_.size(), labels_);
+    }
+
+    template <class Body>
+    void for_each_range(Body&& body) const {
+        for (Index start = 0; start < dimension(); start += labels_) body(start, labels_);
+    }
+
+    void differentiate(Index, const double* table, const double* dtheta, double* dm, std::vector<double>&) const {
+        const double expected = dot(labels_, table, dtheta);
+        for (Index k = 0; k < labels_; ++k) dm[k] = table[k] * (dtheta[k] - expected);
+    }
+
+    void decode(Index, const double* theta, double* m, Decoder&) const {
+        std::fill(m, m + labels_, 0.0);
+        m[argmax(labels_, theta)] = 1.0;
     }
 
     Segments segments(Index) const { return {{{{0, labels_, 1.0}, {0, 0, 0.0}}}, 1}; }
@@ -107,6 +132,12 @@ class Multiclass {
     double independent_entropy(Index, double epsilon) const { return error_entropy(labels_, epsilon); }
 
    private:
+    double squared_norm_of(Index i) const {
+        double norm = bias_ ? 1.0 : 0.0;
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) norm += data_.value(e) * data_.value(e);
+        return norm;
+    }
+
     Attributes data_;
     AllPairs rows_;
     Index labels_;

@@ -15,6 +15,7 @@ class AllPairs {
    public:
     AllPairs(Index attributes, Index labels) : attributes_(attributes), labels_(labels) {}
 
+    Index attributes() const { return attributes_; }
     Index size() const { return attributes_ * labels_; }
     Index start(std::int32_t attribute) const { return attribute * labels_; }
 
@@ -37,6 +38,11 @@ class AllPairs {
     void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
         axpy(labels_, a, counts, w + start(attribute));
     }
+
+    // Of n count rows, sets to zero the counts that have no weight.
+    void mask(Index, const std::int32_t*, double*) const {}
+
+    Index length(std::int32_t) const { return labels_; }
 
    private:
     Index attributes_, labels_;
@@ -71,6 +77,19 @@ class ObservedPairs {
     void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
         for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s) w[s] += a * counts[labels_[s]];
     }
+
+    void mask(Index n, const std::int32_t* attributes, double* counts) const {
+        for (Index u = 0; u < n; ++u, counts += label_count_) {
+            Index next = 0;
+            for (Index s = starts_[attributes[u]]; s < starts_[attributes[u] + 1]; ++s) {
+                std::fill(counts + next, counts + labels_[s], 0.0);
+                next = labels_[s] + 1;
+            }
+            std::fill(counts + next, counts + label_count_, 0.0);
+        }
+    }
+
+    Index length(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute]; }
 
    private:
     Index attributes_, label_count_;

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "math/elementary.hpp"
+#include "solvers/archive.hpp"
 
 namespace dualfield {
 
@@ -21,6 +21,7 @@ class CompensatedSum {
         total_ = total;
     }
     double value() const { return total_ + lost_; }
+    void archive(Archive& archive) { archive.scalars("compensated_sum", {&total_, &lost_}); }
 
    private:
     double total_ = 0.0, lost_ = 0.0;

@@ -4,12 +4,16 @@
 //
 // Each evaluation also bounds the optimum from below: with mu = p(w), the dual value is P(w) - |gradient|^2 / (2 l2).
 // The best such value seen makes the certificate.
+//
+// Hybrid (Friedlander and Schmidt 2012) is the same on a sample of the blocks that grows after each step, its losses
+// scaled up to the weight of all. Samples are nested, so growing one costs the new blocks alone; a correction compares
+// two gradients of one sample.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
-#include "solvers/deadline.hpp"
+#include "solvers/gradient_certificate.hpp"
 #include "solvers/objective.hpp"
 #include "solvers/wolfe_search.hpp"
 
@@ -18,35 +22,99 @@ namespace dualfield {
 template <Field F>
 class LBFGS {
    public:
-    LBFGS(const F& field, Index corrections)
+    // first_sample: how many blocks the first step looks at; at least as many as there are: L-BFGS.
+    LBFGS(const F& field, Index corrections, Index first_sample, double growth, std::uint64_t seed)
         : field_(field),
           corrections_(corrections),
+          growth_(growth),
           weights_(field.dimension(), 0.0),
           trial_(field.dimension(), 0.0),
           trial_gradient_(field.dimension(), 0.0),
-          objective_(field) {}
-
-    // Evaluates until there were `max_evaluations` full gradients, the time is over or no step helps; returns
-    // how many gradients were completed. A gradient cut short by the clock goes on with the next call.
-    Index run(Index max_evaluations, double seconds) {
-        const Deadline deadline(seconds);
-        Index done = 0;
-        while (done < max_evaluations && !stalled_) {
-            if (!evaluate(deadline)) break;
-            ++done;
-            ++evaluations_;
-            consider();
-        }
-        return done;
+          objective_(field),
+          order_(active_blocks(field)),
+          sample_(std::min(first_sample, total())),
+          confirmation_(field) {
+        Random random(seed);
+        if (sample_ < total())
+            for (Index k = 0; k < total(); ++k) std::swap(order_[k], order_[k + random.below(total() - k)]);
+        weigh_sample();
     }
 
+    // Starts from given weights; before the first run() only.
+    void set_weights(const double* w) { std::copy(w, w + trial_.size(), trial_.begin()); }
+
+    // Visits blocks until there were `max_visits`, the time is over or no step helps; returns how many there were. A
+    // gradient cut short by the clock goes on with the next call. A pass is one visit of each block: total() of them.
+    Index run(Index max_visits, double seconds) {
+        const Deadline deadline(seconds);
+        confirmation_.discard();
+        const Index before = visits_, last = visits_ + max_visits;
+        while (visits_ < last && !stalled_) {
+            if (extending_ ? !extend(deadline, last) : !evaluate(deadline, last)) break;
+        }
+        return visits_ - before;
+    }
+
+    // The certificate of the current weights: at hand where the sample is complete, otherwise by a full pass.
+    bool confirm(double seconds) {
+        if (certified_ || !started_) return started_;
+        if (!confirmation_.run(Deadline(seconds), [&](double* w) { std::copy(weights_.begin(), weights_.end(), w); }))
+            return false;
+        certificate_ = confirmation_.certificate();
+        return true;
+    }
+
+    bool started() const { return started_; }
+    bool complete() const { return sample_ == total(); }  // the sample
+    bool diverged() const { return diverged_; }
+    Index visits() const { return visits_; }
+    Index total() const { return static_cast<Index>(order_.size()); }
+    Index sample() const { return sample_; }
     const Certificate& certificate() const { return certificate_; }
     bool stalled() const { return stalled_; }
     double gradient_norm() const { return gradient_norm_; }
     Index iterations() const { return iterations_; }
     Index evaluations() const { return evaluations_; }
-    Index oracle_calls() const { return objective_.oracle_calls(); }
+    Index oracle_calls() const {
+        return oracle_calls_before_ + objective_.oracle_calls() + confirmation_.oracle_calls();
+    }
     const std::vector<double>& weights() const { return weights_; }
+
+    void archive(Archive& archive) {
+        Index started = started_, stalled = stalled_, extending = extending_, certified = certified_;
+        Index calls = oracle_calls();
+        archive.scalars("counters", {&started, &stalled, &extending, &certified, &calls, &iterations_, &evaluations_,
+                                     &visits_, &cursor_, &sample_, &next_sample_});
+        if (archive.loading()) confirmation_.discard();
+        started_ = started != 0;
+        stalled_ = stalled != 0;
+        extending_ = extending != 0;
+        certified_ = certified != 0;
+        oracle_calls_before_ = calls - objective_.oracle_calls() - confirmation_.oracle_calls();
+        archive.array("order", order_);
+        archive.array("weights", weights_);
+        archive.array("trial", trial_);
+        archive.array("trial_gradient", trial_gradient_);
+        archive.flexible("gradient", gradient_);
+        archive.flexible("step_direction", step_direction_);
+        archive.scalars("numbers", {&value_, &gradient_norm_, &allowance_, &best_dual_, &certificate_.primal,
+                                    &certificate_.dual, &certificate_.gap, &sample_weight_, &total_weight_});
+        search_.archive(archive);
+        objective_.archive(archive);
+        std::vector<double> flat;
+        for (const Correction& c : history_) {
+            flat.insert(flat.end(), c.s.begin(), c.s.end());
+            flat.insert(flat.end(), c.y.begin(), c.y.end());
+        }
+        archive.flexible("corrections", flat);
+        if (!archive.loading()) return;
+        const std::size_t d = weights_.size();
+        history_.clear();
+        for (auto at = flat.begin(); at < flat.end(); at += 2 * d) {
+            history_.push_back({{at, at + d}, {at + d, at + 2 * d}, 0.0});
+            history_.back().inverse_product = 1.0 / dot(d, history_.back().s.data(), history_.back().y.data());
+        }
+    }
 
    private:
     struct Correction {
@@ -54,31 +122,93 @@ class LBFGS {
         double inverse_product;    // 1 / <s, y>
     };
 
-    // value and gradient at trial_, in slices; true when complete.
-    bool evaluate(const Deadline& deadline) {
+    // Value and gradient at trial_, in slices, and what follows from them; true when complete.
+    bool evaluate(const Deadline& deadline, Index last_visit) {
         if (cursor_ == 0) {
             const double l2 = field_.l2();
-            for (Index k = 0; k < field_.dimension(); ++k) trial_gradient_[k] = l2 * trial_[k];
+            const double share = sample_weight_ / total_weight_;  // the sum is scaled up at the end
+            for (Index k = 0; k < field_.dimension(); ++k) trial_gradient_[k] = share * l2 * trial_[k];
             objective_.reset();
         }
-        while (cursor_ < field_.blocks()) {
-            objective_.add(cursor_++, trial_.data(), trial_gradient_.data());
-            if (deadline.passed() && cursor_ < field_.blocks()) return false;
-        }
+        if (!visit(deadline, last_visit, trial_, sample_)) return false;
         cursor_ = 0;
+        const double up = total_weight_ / sample_weight_;
+        if (up != 1.0) scale(field_.dimension(), up, trial_gradient_.data());
         const double penalty = objective_.penalty(trial_.data());
-        trial_value_ = objective_.losses() + penalty;
+        trial_value_ = up * objective_.losses() + penalty;
         const double square = squared_norm(field_.dimension(), trial_gradient_.data());
         trial_norm_ = std::sqrt(square);
         trial_allowance_ = rounding_allowance(objective_.magnitude() + penalty);
-        if (std::isfinite(trial_value_))
+        if (std::isfinite(trial_value_) && sample_ == total())
             best_dual_ = std::max(best_dual_, trial_value_ - 0.5 * square / field_.l2() - trial_allowance_);
+        ++evaluations_;
+        consider();
         return true;
+    }
+
+    // Adds the losses of the blocks from the cursor to `end`, at w, in slices.
+    bool visit(const Deadline& deadline, Index last_visit, const std::vector<double>& w, Index end) {
+        while (cursor_ < end) {
+            objective_.add(order_[cursor_++], w.data(), trial_gradient_.data());
+            ++visits_;
+            if ((deadline.passed() || visits_ == last_visit) && cursor_ < end) return false;
+        }
+        return true;
+    }
+
+    // Lets the sample grow after a step: the new blocks at weights_, in slices.
+    bool extend(const Deadline& deadline, Index last_visit) {
+        if (cursor_ == 0) {
+            next_sample_ = std::min(total(), static_cast<Index>(growth_ * static_cast<double>(sample_)) + 1);
+            cursor_ = sample_;
+            std::fill(trial_gradient_.begin(), trial_gradient_.end(), 0.0);
+            objective_.reset();
+        }
+        if (!visit(deadline, last_visit, weights_, next_sample_)) return false;
+        cursor_ = 0;
+        extending_ = false;
+        const double l2 = field_.l2(), penalty = objective_.penalty(weights_.data());
+        const double old_up = total_weight_ / sample_weight_;
+        sample_ = next_sample_;
+        weigh_sample();
+        const double up = total_weight_ / sample_weight_;
+        double square = 0.0;
+        for (Index k = 0; k < field_.dimension(); ++k) {
+            const double losses = (gradient_[k] - l2 * weights_[k]) / old_up + trial_gradient_[k];
+            gradient_[k] = l2 * weights_[k] + up * losses;
+            square += gradient_[k] * gradient_[k];
+        }
+        value_ = up * ((value_ - penalty) / old_up + objective_.losses()) + penalty;
+        gradient_norm_ = std::sqrt(square);
+        choose_direction();
+        return true;
+    }
+
+    void weigh_sample() {
+        sample_weight_ = total_weight_ = 0.0;
+        for (Index k = 0; k < total(); ++k) {
+            total_weight_ += field_.sample_weight(order_[k]);
+            if (k < sample_) sample_weight_ += field_.sample_weight(order_[k]);
+        }
+        if (sample_ == total()) sample_weight_ = total_weight_;
+    }
+
+    // No step helps any more: on a sample that is not complete, that only means to look at more.
+    void give_up() {
+        if (sample_ < total()) {
+            extending_ = true;
+        } else {
+            stalled_ = true;
+        }
     }
 
     // Decides what the evaluated point means, and where to evaluate next.
     void consider() {
         if (!started_) {
+            if (!std::isfinite(trial_value_)) {
+                stalled_ = diverged_ = true;
+                return;
+            }
             started_ = true;
             accept();
             choose_direction();
@@ -90,7 +220,12 @@ class LBFGS {
                 remember();
                 accept();
                 ++iterations_;
-                if (!stalled_) choose_direction();
+                if (stalled_) break;
+                if (sample_ < total()) {
+                    extending_ = true;
+                } else {
+                    choose_direction();
+                }
                 break;
             case WolfeSearch::Verdict::again:
                 update_certificate();  // the trial may have raised the best dual value
@@ -99,7 +234,7 @@ class LBFGS {
             case WolfeSearch::Verdict::failed:
                 update_certificate();
                 if (history_.empty()) {
-                    stalled_ = true;
+                    give_up();
                 } else {  // forget the curvature, try plain descent once more
                     history_.clear();
                     choose_direction();
@@ -119,6 +254,9 @@ class LBFGS {
     }
 
     void update_certificate() {
+        certified_ = sample_ == total();
+        certificate_ = Certificate();
+        if (!certified_) return;
         certificate_.primal = value_;
         certificate_.dual = best_dual_;
         certificate_.gap = std::max(0.0, value_ - best_dual_) + allowance_;
@@ -166,10 +304,7 @@ class LBFGS {
         }
         scale(d, -1.0, q);
         const double slope = dot(d, gradient_.data(), q);
-        if (!(slope < 0.0)) {  // at the optimum, or lost in rounding
-            stalled_ = true;
-            return;
-        }
+        if (!(slope < 0.0)) return give_up();  // at the optimum, or lost in rounding
         search_.begin(value_, slope, first_step);
         propose();
     }
@@ -180,6 +315,7 @@ class LBFGS {
 
     const F& field_;
     Index corrections_;
+    double growth_;
     std::vector<double> weights_, gradient_, step_direction_, trial_, trial_gradient_;
     std::vector<Correction> history_;
     WolfeSearch search_;
@@ -187,11 +323,17 @@ class LBFGS {
     double value_ = 0.0, gradient_norm_ = 0.0, allowance_ = 0.0;
     double trial_value_ = 0.0, trial_norm_ = 0.0, trial_allowance_ = 0.0;
     double best_dual_ = -std::numeric_limits<double>::infinity();
-    bool started_ = false, stalled_ = false;
-    Index iterations_ = 0, evaluations_ = 0;
+    bool started_ = false, stalled_ = false, diverged_ = false;
+    Index iterations_ = 0, evaluations_ = 0, visits_ = 0, oracle_calls_before_ = 0;
 
     Objective<F> objective_;
-    Index cursor_ = 0;  // the next block of a gradient in the making
+    Index cursor_ = 0;          // the next block, in order_, of a gradient in the making
+    std::vector<Index> order_;  // the blocks of positive weight; a sample is the first so many
+    Index sample_, next_sample_ = 0;
+    double sample_weight_ = 0.0, total_weight_ = 0.0;
+    bool extending_ = false;  // the sample is growing
+    bool certified_ = false;  // the certificate is that of weights_
+    GradientCertificate<F> confirmation_;
 };
 
 }  // namespace dualfield

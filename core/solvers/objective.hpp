@@ -6,6 +6,7 @@
 
 #include "fields/field.hpp"
 #include "math/vector.hpp"
+#include "solvers/archive.hpp"
 #include "solvers/certificate.hpp"
 
 namespace dualfield {
@@ -41,6 +42,12 @@ class Objective {
         field_.apply(gradient, c, direction_);
     }
 
+    // The sums of a pass in the making.
+    void archive(Archive& archive) {
+        losses_.archive(archive);
+        archive.scalars("objective_magnitude", {&magnitude_});
+    }
+
     double penalty(const double* w) const { return 0.5 * field_.l2() * squared_norm(field_.dimension(), w); }
     double losses() const { return losses_.value(); }
     double magnitude() const { return magnitude_; }
@@ -64,6 +71,25 @@ double evaluate_primal(const F& field, const double* w, double* gradient) {
         for (Index k = 0; k < field.dimension(); ++k) gradient[k] = field.l2() * w[k];
     for (Index i = 0; i < field.blocks(); ++i) objective.add(i, w, gradient);
     return objective.losses() + objective.penalty(w);
+}
+
+// The product of the Hessian of P at w with v: l2 v + sum_i c_i Cov_w(F) v.
+template <TangentField F>
+void evaluate_hessian_product(const F& field, const double* w, const double* v, double* product) {
+    typename F::Workspace oracle;
+    typename F::Direction direction;
+    std::vector<double> theta, tangent, m, table, scratch;
+    for (Index k = 0; k < field.dimension(); ++k) product[k] = field.l2() * v[k];
+    for (Index i : active_blocks(field)) {
+        const Index size = field.compact_size(i);
+        field.score(i, w, room(theta, size));
+        field.center(i, theta.data());
+        field.infer_table(i, theta.data(), room(table, field.table_size(i)), room(m, size), oracle);
+        field.score(i, v, room(tangent, size));
+        field.differentiate(i, table.data(), tangent.data(), m.data(), scratch);
+        field.pull(i, m.data(), direction);
+        field.apply(product, field.sample_weight(i), direction);
+    }
 }
 
 }  // namespace dualfield

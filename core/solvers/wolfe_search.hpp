@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solvers/archive.hpp"
+
 namespace dualfield {
 
 class WolfeSearch {
@@ -52,6 +54,15 @@ class WolfeSearch {
         }
         step_ = bracketed_ ? interpolate() : 2.0 * step_;
         return Verdict::again;
+    }
+
+    void archive(Archive& archive) {
+        Index bracketed = bracketed_, trials = trials_;
+        archive.scalars("wolfe_counters", {&bracketed, &trials});
+        archive.scalars("wolfe_points", {&start_.step, &start_.value, &start_.slope, &low_.step, &low_.value,
+                                         &low_.slope, &high_.step, &high_.value, &high_.slope, &step_});
+        bracketed_ = bracketed != 0;
+        trials_ = static_cast<int>(trials);
     }
 
    private:

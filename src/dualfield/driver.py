@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from dualfield.fields import Field
 from dualfield.solution import Solution, Status
 from dualfield.solvers import Bound, Run, Solver, resolve
+from dualfield.solvers.base import check_count
 
 __all__ = ["Callback", "Progress", "check_limits", "solve"]
 
@@ -26,15 +27,17 @@ _UNCONFIRMED = Bound(math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told at the end of a pass.
+    """What a callback is told at the end of a pass, or after so many updates.
 
-    ``gap_estimate`` and ``dual`` are the solver's own bookkeeping, not confirmed. ``primal()`` computes the objective
+    ``passes`` counts the complete ones, ``updates`` the steps of this call. ``gap_estimate`` and ``dual`` are the
+    solver's own bookkeeping, not confirmed (NaN or infinite where it has none). ``primal()`` computes the objective
     at the current weights with a full pass; like all time spent in callbacks it is not counted.
     """
 
     passes: int
     max_passes: int
     tol: float
+    updates: int
     dual: float
     gap_estimate: float
     seconds: float
@@ -59,6 +62,7 @@ def solve(
     tol: float = 1e-3,
     max_passes: int = 500,
     callbacks: Iterable[Callback] = (),
+    callback_every: int | None = None,
     state: Run | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Solution:
@@ -77,6 +81,9 @@ def solve(
         It also ends after so many passes over the data, in this call.
     callbacks : iterable of callables
         Each is called with a :class:`Progress` after every pass; one that returns True stops the run.
+    callback_every : int, optional
+        Call them within a pass too, after every so many updates: blocks, or the batches of SGD, AdaGrad and SMD.
+        (Methods whose step is a pass or more, L-BFGS and Hybrid, have no updates within one.)
     state : Run, optional
         ``solution.state`` of an earlier run on the same field, which goes on where it stopped (in place).
     random_state : int, RandomState or None
@@ -97,10 +104,12 @@ def solve(
     """
     solver = resolve(solver, field.default_solver)
     check_limits(tol, max_passes)
+    if callback_every is not None:
+        check_count("solve", "callback_every", callback_every, 1)
     solver.check(field)
     clock = _Clock(field.preparation if state is None else (0.0, 0.0))
     run = _bind(field, solver, state, random_state)
-    return _Drive(run, clock, tol, max_passes, tuple(callbacks)).to_the_end()
+    return _Drive(run, clock, tol, max_passes, tuple(callbacks), callback_every).to_the_end()
 
 
 def check_limits(tol: float, max_passes: int) -> None:
@@ -125,11 +134,21 @@ def _bind(field: Field, solver: Solver, state: Run | None, random_state: int | n
 class _Drive:
     """One call of solve: the clock, the history, and the decision to stop."""
 
-    def __init__(self, run: Run, clock: _Clock, tol: float, max_passes: int, callbacks: tuple[Callback, ...]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        clock: _Clock,
+        tol: float,
+        max_passes: int,
+        callbacks: tuple[Callback, ...],
+        callback_every: int | None,
+    ) -> None:
         self.run, self.clock, self.callbacks = run, clock, callbacks
+        self.callback_every = callback_every if callbacks else None
         self.tol, self.max_passes = float(tol), int(max_passes)
         self.history: dict[str, list[float]] = {}
         self.passes = 0
+        self.within_pass = False
         self.oracle_calls_before, self.updates_before = run.oracle_calls, run.updates
         self.bound = _UNCONFIRMED
         self.understated = 1.0  # by what factor the last confirming pass found the estimate too low
@@ -137,10 +156,11 @@ class _Drive:
     def to_the_end(self) -> Solution:
         try:
             status = self._passes()
-            if self.bound is _UNCONFIRMED and status != "diverged":
+            if self.bound is _UNCONFIRMED and status != "diverged" and self.run.certifies:
                 self._confirm()
-                for column, value in (("primal", self.bound.primal), ("duality_gap", self.bound.gap)):
-                    self.history.get(column, [math.nan])[-1] = value  # the last pass is confirmed after all
+                if not self.within_pass:  # the last pass is confirmed after all
+                    for column, value in (("primal", self.bound.primal), ("duality_gap", self.bound.gap)):
+                        self.history.get(column, [math.nan])[-1] = value
             if self.bound is not _UNCONFIRMED and not math.isfinite(self.bound.gap):
                 status = "diverged"
             if status == "diverged":
@@ -169,20 +189,22 @@ class _Drive:
 
     def _passes(self) -> Status:
         while not self.run.stalled:
-            while not self.run.advance(_SLICE_SECONDS):
-                pass
-            self.passes += 1
             self.bound = _UNCONFIRMED
-            gap, primal = self.run.estimate()
-            if not math.isfinite(gap):
+            self.within_pass = True
+            if self._pass():
+                return "stopped"
+            self.within_pass = False
+            self.passes += 1
+            if self.run.diverged:
                 return "diverged"
             met = False
-            if gap * self.understated <= self.tol * primal:
+            if self.run.certifies and self.run.worth_confirming(self.tol, self.understated):
+                gap, _ = self.run.estimate()
                 self._confirm()
                 if not math.isfinite(self.bound.gap):
                     return "diverged"
                 met = self._met()
-                self.understated = max(1.0, self.bound.gap / gap) if gap > 0 else 1.0
+                self.understated = max(1.0, self.bound.gap / gap) if 0 < gap < math.inf else 1.0
                 if not met:
                     self.run.adopt()
             self._record()
@@ -194,6 +216,20 @@ class _Drive:
             if self.passes >= self.max_passes and not self.run.stalled:
                 return "max_passes"
         return "stalled"
+
+    def _pass(self) -> bool:
+        """Work to the end of the pass; True when a callback within it asks to stop."""
+        while True:
+            if self.callback_every is None:
+                if self.run.advance(_SLICE_SECONDS):
+                    return False
+                continue
+            done = self.run.updates - self.updates_before
+            if self.run.advance(_SLICE_SECONDS, self.callback_every - done % self.callback_every):
+                return False
+            reached = self.run.updates - self.updates_before
+            if reached > done and reached % self.callback_every == 0 and self._call_back():
+                return True
 
     def _confirm(self) -> None:
         while not self.run.confirm(_SLICE_SECONDS):
@@ -222,8 +258,9 @@ class _Drive:
         if self.callbacks:
             gap, primal = self.run.estimate()
             seconds, cpu_seconds = self.clock.seconds, self.clock.cpu_seconds
+            updates = self.run.updates - self.updates_before
             progress = Progress(
-                self.passes, self.max_passes, self.tol, primal - gap, gap, seconds, cpu_seconds, self.run
+                self.passes, self.max_passes, self.tol, updates, primal - gap, gap, seconds, cpu_seconds, self.run
             )
             with self.clock.paused():
                 for callback in self.callbacks:
@@ -232,9 +269,14 @@ class _Drive:
         return stop
 
     def _message(self, status: Status) -> str:
-        name = self.run.solver.name
+        solver = self.run.solver
+        name = solver.name
         relative = self.bound.gap / self.bound.primal if self.bound.primal > 0 else math.nan
         proven = f"the objective is proven to be within {relative:.1e} (relative) of the optimum"
+        if not self.run.certifies:
+            proven = "it minimises no likelihood, so there is no certificate"
+        if solver.limits and status in ("max_passes", "stopped"):
+            proven += f" ({solver.limits})"
         after = f"after {self.passes} pass{'' if self.passes == 1 else 'es'}"
         return {
             "converged": f"{name} converged {after}: {proven}.",
@@ -242,8 +284,10 @@ class _Drive:
             "raise max_passes or tol.",
             "stopped": f"{name} was stopped by a callback {after}: {proven}.",
             "diverged": f"{name} stopped {after}: the objective is too large for floating point, so nothing is proven; "
-            "scale the attributes down or raise l2.",
-            "stalled": f"{name} can make no further progress in floating point {after}: {proven}.",
+            f"{solver.if_diverged}.",
+            "stalled": f"{name} can make no further progress in floating point {after}: {proven}."
+            if self.run.certifies
+            else f"{name} labels every training block correctly {after}: {proven}.",
             "interrupted": f"{name} was interrupted {after}: the weights are those reached so far, "
             "and their distance from the optimum is not known.",
         }[status]

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from dualfield import ChainCRF
-from dualfield.cli import main
+from dualfield import ChainCRF, solvers
+from dualfield.cli import app, main
 from dualfield.datasets import travel_sentences
 from dualfield.io import read_columns, write_columns
 from dualfield.metrics import chunk_scores
@@ -187,8 +187,8 @@ def test_version_and_help(dualfield):
 
 # Tells the parent of each pass, so that it can interrupt in the middle of training.
 TALKATIVE = """
-from dualfield import ChainCRF
-from dualfield.cli import main
+from dualfield import ChainCRF, solvers
+from dualfield.cli import app, main
 fit = ChainCRF.fit
 ChainCRF.fit = lambda self, X, y: fit(self, X, y, callbacks=[lambda progress: print(progress.passes, flush=True)])
 main()
@@ -209,3 +209,7 @@ def test_ctrl_c_keeps_the_weights_so_far(files):
     assert crf.solution_.status == "interrupted"
     assert crf.solution_.duality_gap != crf.solution_.duality_gap
     assert len(crf.predict([[["w[0]=ada"]]])[0]) == 1
+
+
+def test_every_solver_can_be_asked_for_by_name() -> None:
+    assert [name.value for name in app.SolverName] == ["auto", *solvers.NAMES]

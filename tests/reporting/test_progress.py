@@ -70,6 +70,7 @@ def shown(**changes: Any) -> str:
         "passes": 3,
         "max_passes": 500,
         "tol": 1e-3,
+        "updates": 30,
         "dual": 90.0,
         "gap_estimate": 10.0,
         "seconds": 1.0,

@@ -12,6 +12,7 @@ from scipy import optimize
 from dualfield import LBFGS, SDCA, Progress, Solution, fields, solve
 from dualfield.fields import Field
 from dualfield.solvers import Solver
+from dualfield.solvers.dual import DualSolver
 from tests.zoo import PROBLEMS, SOLVERS, dense_sequences, points, problem, reference
 
 every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=repr)
@@ -107,7 +108,9 @@ def test_resuming_is_as_if_it_had_never_stopped(solver: Solver, name: str) -> No
     first = solve(field, solver, tol=0.0, max_passes=3, random_state=3)
     second = solve(field, solver, tol=0.0, max_passes=4, state=first.state)
     assert np.array_equal(second.weights, whole.weights)
-    assert (second.primal, second.dual) == (whole.primal, whole.dual)
+    assert second.primal == whole.primal
+    # The first run ended with a certificate, and a primal method keeps the best lower bound it has seen.
+    assert second.dual == whole.dual or (not isinstance(solver, DualSolver) and second.dual > whole.dual)
     assert first.updates + second.updates == whole.updates
 
 
@@ -168,6 +171,7 @@ def test_history_has_one_row_a_pass(solver: Solver, name: str) -> None:
 def test_the_recorded_dual_never_decreases(solver: Solver, name: str) -> None:
     solution = solve(problem(name), solver, tol=1e-6, max_passes=200, random_state=5)
     dual = solution.history["dual"]
+    dual = dual[~np.isnan(dual)]  # where the method knows of one
     assert np.all(np.diff(dual) >= -1e-9 * np.maximum(1.0, np.abs(dual[1:])))
     assert np.all(dual <= reference(name).primal * (1 + 1e-9) + 1e-9)
 

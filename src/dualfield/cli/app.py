@@ -33,7 +33,24 @@ console = Console(stderr=True, highlight=False)
 
 Preset = Enum("Preset", {name: name for name in PRESETS}, type=str)  # type: ignore[misc]
 Pairs = Enum("Pairs", {"all": "all", "observed": "observed"}, type=str)
-SolverName = Enum("SolverName", {"auto": "auto", "sdca": "sdca", "oeg": "oeg", "lbfgs": "lbfgs"}, type=str)
+SolverName = Enum(
+    "SolverName",
+    {
+        "auto": "auto",
+        "sdca": "sdca",
+        "oeg": "oeg",
+        "lbfgs": "lbfgs",
+        "sag": "sag",
+        "saga": "saga",
+        "svrg": "svrg",
+        "hybrid": "hybrid",
+        "sgd": "sgd",
+        "adagrad": "adagrad",
+        "smd": "smd",
+        "perceptron": "perceptron",
+    },
+    type=str,
+)
 
 InputFile = Annotated[str, typer.Argument(metavar="FILE", help="Column file; .gz is unpacked, - is standard input.")]
 ModelFile = Annotated[str, typer.Option("--model", "-m", help="Model file made by train.")]

@@ -46,6 +46,11 @@ class Field(ABC):
         value, gradient = self.core.gradient(self._checked(weights))
         return float(value), gradient
 
+    def hessian_product(self, weights: npt.ArrayLike, vector: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The Hessian at ``weights`` times ``vector``: ``l2 v + Σ_i c_i · Cov_w(F(x_i, ·)) v``."""
+        product: npt.NDArray[np.float64] = self.core.hessian_product(self._checked(weights), self._checked(vector))
+        return product
+
     @abstractmethod
     def _content(self) -> list[Any]:
         """Everything that the problem consists of, as arrays and plain values."""

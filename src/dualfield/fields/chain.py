@@ -53,7 +53,9 @@ class Chain(Field):
     """
 
     name: ClassVar[str] = "Chain"
-    offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables", "compact potentials"})
+    offers: ClassVar[frozenset[str]] = frozenset(
+        {"exact marginals", "entropy", "clique tables", "compact potentials", "Hessian-vector products", "decoding"}
+    )
 
     def __init__(
         self,

@@ -58,8 +58,8 @@ class ProgressBar:
             self._task,
             completed=share,
             passes=progress.passes,
-            dual=f"{progress.dual:.6g}",
-            gap=f"{relative:.1e}",
+            dual=f"{progress.dual:.6g}" if math.isfinite(progress.dual) else "–",
+            gap=f"{relative:.1e}" if math.isfinite(relative) else "–",
             left="" if left is None else f"about {_duration(left)} left",
         )
 

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+from dualfield.solvers.adagrad import AdaGrad
 from dualfield.solvers.base import Bound, Run, Solver
+from dualfield.solvers.hybrid import Hybrid
 from dualfield.solvers.lbfgs import LBFGS
 from dualfield.solvers.oeg import OEG
+from dualfield.solvers.perceptron import Perceptron
+from dualfield.solvers.sag import SAG
+from dualfield.solvers.saga import SAGA
 from dualfield.solvers.sdca import SDCA
+from dualfield.solvers.sgd import SGD
+from dualfield.solvers.smd import SMD
+from dualfield.solvers.svrg import SVRG
 
-__all__ = ["BY_CLASS_NAME", "LBFGS", "OEG", "SDCA", "Bound", "Run", "Solver", "resolve"]
+__all__ = [
+    "BY_CLASS_NAME",
+    "LBFGS",
+    "NAMES",
+    "OEG",
+    "SAG",
+    "SAGA",
+    "SDCA",
+    "SGD",
+    "SMD",
+    "SVRG",
+    "AdaGrad",
+    "Bound",
+    "Hybrid",
+    "Perceptron",
+    "Run",
+    "Solver",
+    "resolve",
+]
 
-BY_CLASS_NAME: dict[str, type[Solver]] = {solver.name: solver for solver in (SDCA, OEG, LBFGS)}
+_ALL = (SDCA, OEG, LBFGS, SAG, SAGA, SVRG, Hybrid, SGD, AdaGrad, SMD, Perceptron)
+BY_CLASS_NAME: dict[str, type[Solver]] = {solver.name: solver for solver in _ALL}
 _BY_NAME = {name.lower(): solver for name, solver in BY_CLASS_NAME.items()}
+NAMES = tuple(_BY_NAME)
 
 
 def resolve(solver: Solver | str, auto: str) -> Solver:

@@ -30,16 +30,23 @@ class Bound(NamedTuple):
 class Run(ABC):
     """A solver at work on a field."""
 
-    def __init__(self, solver: Solver, field: Field) -> None:
-        self.solver, self.field = solver, field
+    certifies: ClassVar[bool] = True  # whether there is anything to confirm
+
+    def __init__(self, solver: Solver, field: Field, core: Any) -> None:
+        self.solver, self.field, self._core = solver, field, core
 
     @abstractmethod
-    def advance(self, seconds: float) -> bool:
-        """Work for about so long; True when this completed a pass (or nothing is left to do)."""
+    def advance(self, seconds: float, max_updates: int | None = None) -> bool:
+        """Work for about so long, or so many updates; True when this completed a pass (or nothing is left to do)."""
 
     @abstractmethod
     def confirm(self, seconds: float) -> bool:
         """Work on the confirming pass; True when ``bound`` is confirmed for ``certified_weights``."""
+
+    def worth_confirming(self, tol: float, understated: float) -> bool:
+        """Whether the tolerance may be met; ``understated`` is by what factor the estimate was last too low."""
+        gap, primal = self.estimate()
+        return gap * understated <= tol * primal
 
     def adopt(self) -> None:  # noqa: B027 - most runs have nothing to adopt
         """Use what the last confirming pass found, where that helps the run."""
@@ -56,6 +63,11 @@ class Run(ABC):
     @property
     def stalled(self) -> bool:
         """Whether no further progress is possible in floating point."""
+        return False
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the numbers have left floating point; the weights are the last finite ones."""
         return False
 
     @property
@@ -80,12 +92,32 @@ class Run(ABC):
     def record(self) -> dict[str, float]:
         """The columns of the history that this solver adds, at the end of a pass."""
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """A copy of the whole state as named arrays, for saving; :meth:`restore` takes it back."""
+        saved: dict[str, npt.NDArray[Any]] = self._core.save()
+        return saved
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> Run:
+        """Take over a state saved by :meth:`arrays` on the same field; returns the run itself."""
+        self._core.restore({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+        return self
+
 
 class Solver(ABC):
     """Parameters of a method, and what it needs of a field."""
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
+
+    @property
+    def limits(self) -> str:
+        """What a user should know when a run has not converged, as a clause; empty: nothing special."""
+        return ""
+
+    @property
+    def if_diverged(self) -> str:
+        """What to change after a run whose numbers left floating point."""
+        return "scale the attributes down or raise l2"
 
     @abstractmethod
     def start(self, field: Field, seed: int) -> Run:

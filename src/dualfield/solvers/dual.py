@@ -40,18 +40,18 @@ class DualRun(Run):
     evaluations_column: ClassVar[str]  # what the method evaluates to find its steps
 
     def __init__(self, solver: Solver, field: Field, core: Any) -> None:
-        super().__init__(solver, field)
-        self._core = core
+        super().__init__(solver, field, core)
         self._started = False
         self._marks = (0, 0, 0.0)  # updates, evaluations and step total at the end of the last pass
 
-    def advance(self, seconds: float) -> bool:
+    def advance(self, seconds: float, max_updates: int | None = None) -> bool:
         if not self._started:
             self._started = self._core.start(seconds)
             return False
         per_pass = self._core.updates_per_pass
         missing = per_pass - self._core.updates % per_pass
-        return bool(self._core.run(missing, seconds) == missing or self._core.diverged)
+        wanted = missing if max_updates is None else min(missing, max_updates)
+        return bool(self._core.run(wanted, seconds) == missing or self._core.diverged)
 
     def confirm(self, seconds: float) -> bool:
         return bool(self._core.confirm(seconds))
@@ -70,6 +70,10 @@ class DualRun(Run):
     @property
     def stalled(self) -> bool:
         return bool(self._core.stalled)
+
+    @property
+    def diverged(self) -> bool:
+        return bool(self._core.diverged)
 
     @property
     def updates(self) -> int:
@@ -105,14 +109,8 @@ class DualRun(Run):
             self.evaluations_column: evaluations / max(updates, 1),
         }
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """A copy of the whole state as named arrays, for saving; :meth:`restore` takes it back."""
-        saved: dict[str, npt.NDArray[Any]] = self._core.save()
-        return saved
-
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> DualRun:
-        """Take over a state saved by :meth:`arrays` on the same field; returns the run itself."""
-        self._core.restore({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+        super().restore(arrays)
         self._started = True
         self._marks = (self._core.updates, self._core.evaluations, self._core.step_total)
         return self

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,9 @@ import numpy.typing as npt
 from dualfield.fields import Field
 from dualfield.solvers.base import Bound, Run, Solver, check_count, compiled
 
-__all__ = ["LBFGS"]
+__all__ = ["LBFGS", "LBFGSRun"]
+
+_EVERY_BLOCK = 2**62  # the sample that L-BFGS looks at
 
 
 @dataclass(frozen=True)
@@ -39,32 +42,36 @@ class LBFGS(Solver):
 
     def start(self, field: Field, seed: int) -> LBFGSRun:
         """Bind to a field, at weights zero; ``seed`` has no effect."""
-        return LBFGSRun(self, field, compiled("LBFGS", field)(field.core, self.corrections))
+        return LBFGSRun(self, field, compiled("LBFGS", field)(field.core, self.corrections, _EVERY_BLOCK, 1.0, seed))
 
 
 class LBFGSRun(Run):
-    """A run of :class:`LBFGS`: weights, gradient, and the past corrections."""
+    """A run of :class:`LBFGS` or :class:`Hybrid`: weights, gradient, and the past corrections."""
 
-    def __init__(self, solver: LBFGS, field: Field, core: Any) -> None:
-        super().__init__(solver, field)
-        self._core = core
-
-    def advance(self, seconds: float) -> bool:
-        return bool(self._core.run(1, seconds) == 1 or self._core.stalled)
+    def advance(self, seconds: float, max_updates: int | None = None) -> bool:
+        per_pass = self._core.visits_per_pass
+        missing = per_pass - self._core.visits % per_pass
+        return bool(self._core.run(missing, seconds) == missing or self._core.stalled)
 
     def confirm(self, seconds: float) -> bool:
-        return bool(self._core.evaluations > 0)
+        return bool(self._core.confirm(seconds))
 
     @property
     def bound(self) -> Bound:
         return Bound(*self._core.certificate)
 
     def estimate(self) -> tuple[float, float]:
+        if not self._core.complete:
+            return math.inf, 1.0
         return self.bound.gap, self.bound.primal
 
     @property
     def stalled(self) -> bool:
         return bool(self._core.stalled)
+
+    @property
+    def diverged(self) -> bool:
+        return bool(self._core.diverged)
 
     @property
     def updates(self) -> int:
@@ -86,4 +93,5 @@ class LBFGSRun(Run):
             "dual": self.bound.dual,
             "gap_estimate": self.bound.gap,
             "gradient_norm": float(self._core.gradient_norm),
+            "sample": float(self._core.sample),
         }

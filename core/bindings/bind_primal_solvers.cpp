@@ -1,0 +1,202 @@
+// Solvers on the primal. A solver object is the state of a run: Python decides how long it runs and when it stops.
+#include <string>
+
+#include "bindings/archives.hpp"
+#include "bindings/bound_fields.hpp"
+#include "bindings/trainable.hpp"
+#include "solvers/adagrad.hpp"
+#include "solvers/lbfgs.hpp"
+#include "solvers/perceptron.hpp"
+#include "solvers/sag.hpp"
+#include "solvers/saga.hpp"
+#include "solvers/sgd.hpp"
+#include "solvers/smd.hpp"
+#include "solvers/svrg.hpp"
+
+namespace dualfield {
+namespace {
+
+using namespace nb::literals;
+
+// What every run has.
+template <class Solver>
+void bind_run(nb::class_<Solver>& bound) {
+    bound.def("run", &Solver::run, "max_updates"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("weights", [](Solver& s) { return to_array(s.weights()); })
+        .def(
+            "set_weights",
+            [](Solver& s, Vector<double> w) {
+                require(w.shape(0) == s.weights().size(), "the number of weights does not fit the field");
+                s.set_weights(w.data());
+            },
+            "weights"_a.noconvert(), "Starts from these weights; before the first run.")
+        .def("save", &save_archive<Solver>)
+        .def("restore", &restore_archive<Solver>, "state"_a);
+}
+
+template <class Solver>
+void bind_stochastic(nb::class_<Solver>& bound) {
+    bind_run(bound);
+    bound.def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("confirmed_weights",
+             [](const Solver& s) {
+                 require(s.confirmed(), "there is no complete confirmation");
+                 return to_array(s.confirmed_weights());
+             })
+        .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
+        .def_prop_ro("best_dual", &Solver::best_dual)
+        .def_prop_ro("diverged", &Solver::diverged)
+        .def_prop_ro("updates", &Solver::updates)
+        .def_prop_ro("updates_per_pass", &Solver::updates_per_pass)
+        .def_prop_ro("oracle_calls", &Solver::oracle_calls);
+}
+
+template <class Solver, class F>
+void bind_average_gradient(nb::module_& m, const char* name) {
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, int sampling, std::uint64_t seed) {
+            check_trainable(field);
+            require(0 <= sampling && sampling <= 2, "there is no such sampling");
+            new (self) Solver(field, static_cast<GradientSampling>(sampling), seed);
+        },
+        "field"_a, "sampling"_a, "seed"_a, nb::keep_alive<1, 2>());
+    bind_stochastic(bound);
+    bound.def("estimate", &Solver::estimate).def_prop_ro("smoothness", &Solver::smoothness);
+}
+
+template <class F>
+void bind_svrg(nb::module_& m, const char* name) {
+    using Solver = SVRG<F>;
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, Index inner_passes, std::uint64_t seed) {
+            check_trainable(field);
+            require(inner_passes >= 1, "inner_passes must be at least 1");
+            new (self) Solver(field, inner_passes, seed);
+        },
+        "field"_a, "inner_passes"_a, "seed"_a, nb::keep_alive<1, 2>());
+    bind_stochastic(bound);
+    bound.def("estimate", &Solver::estimate).def_prop_ro("smoothness", &Solver::smoothness);
+}
+
+template <class F>
+void bind_sgd(nb::module_& m, const char* name) {
+    using Solver = SGD<F>;
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, int schedule, double eta, Index batch, Index average_after,
+           std::uint64_t seed) {
+            check_trainable(field);
+            require(batch >= 1, "a batch has at least one block");
+            require(0 <= schedule && schedule <= 2, "there is no such schedule");
+            new (self) Solver(field, static_cast<StepSchedule>(schedule), eta, batch, average_after, seed);
+        },
+        "field"_a, "schedule"_a, "eta"_a, "batch"_a, "average_after"_a, "seed"_a, nb::keep_alive<1, 2>());
+    bind_stochastic(bound);
+    bound.def_prop_ro("mean_loss", &Solver::mean_loss);
+}
+
+template <class F>
+void bind_adagrad(nb::module_& m, const char* name) {
+    using Solver = AdaGrad<F>;
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, double eta, double delta, Index batch, std::uint64_t seed) {
+            check_trainable(field);
+            require(batch >= 1, "a batch has at least one block");
+            new (self) Solver(field, eta, delta, batch, seed);
+        },
+        "field"_a, "eta"_a, "delta"_a, "batch"_a, "seed"_a, nb::keep_alive<1, 2>());
+    bind_stochastic(bound);
+    bound.def_prop_ro("mean_loss", &Solver::mean_loss);
+}
+
+template <class F>
+void bind_smd(nb::module_& m, const char* name) {
+    using Solver = SMD<F>;
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, double eta, double meta, double decay, Index batch, std::uint64_t seed) {
+            check_trainable(field);
+            require(batch >= 1, "a batch has at least one block");
+            new (self) Solver(field, eta, meta, decay, batch, seed);
+        },
+        "field"_a, "eta"_a, "meta"_a, "decay"_a, "batch"_a, "seed"_a, nb::keep_alive<1, 2>());
+    bind_stochastic(bound);
+    bound.def_prop_ro("mean_loss", &Solver::mean_loss);
+}
+
+template <class F>
+void bind_perceptron(nb::module_& m, const char* name) {
+    using Solver = Perceptron<F>;
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, bool average, std::uint64_t seed) {
+            check_trainable(field);
+            new (self) Solver(field, average, seed);
+        },
+        "field"_a, "average"_a, "seed"_a, nb::keep_alive<1, 2>());
+    bind_run(bound);
+    bound.def_prop_ro("updates", &Solver::updates)
+        .def_prop_ro("updates_per_pass", &Solver::updates_per_pass)
+        .def_prop_ro("mistakes", &Solver::mistakes)
+        .def_prop_ro("separates", &Solver::separates);
+}
+
+template <class F>
+void bind_lbfgs(nb::module_& m, const char* name) {
+    using Solver = LBFGS<F>;
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, Index corrections, Index first_sample, double growth, std::uint64_t seed) {
+            check_trainable(field);
+            require(corrections >= 1, "corrections must be at least 1");
+            require(first_sample >= 1, "first_sample must be at least 1");
+            require(growth >= 1.0, "growth must be at least 1");
+            new (self) Solver(field, corrections, first_sample, growth, seed);
+        },
+        "field"_a, "corrections"_a, "first_sample"_a, "growth"_a, "seed"_a, nb::keep_alive<1, 2>());
+    bind_run(bound);
+    bound.def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
+        .def_prop_ro("complete", &Solver::complete)
+        .def_prop_ro("sample", &Solver::sample)
+        .def_prop_ro("stalled", &Solver::stalled)
+        .def_prop_ro("diverged", &Solver::diverged)
+        .def_prop_ro("gradient_norm", &Solver::gradient_norm)
+        .def_prop_ro("iterations", &Solver::iterations)
+        .def_prop_ro("evaluations", &Solver::evaluations)
+        .def_prop_ro("visits", &Solver::visits)
+        .def_prop_ro("visits_per_pass", &Solver::total)
+        .def_prop_ro("oracle_calls", &Solver::oracle_calls);
+}
+
+template <class F>
+void bind_all(nb::module_& m, const std::string& field) {
+    bind_average_gradient<SAG<F>, F>(m, ("SAG" + field).c_str());
+    bind_average_gradient<SAGA<F>, F>(m, ("SAGA" + field).c_str());
+    bind_svrg<F>(m, ("SVRG" + field).c_str());
+    bind_sgd<F>(m, ("SGD" + field).c_str());
+    bind_adagrad<F>(m, ("AdaGrad" + field).c_str());
+    bind_smd<F>(m, ("SMD" + field).c_str());
+    bind_perceptron<F>(m, ("Perceptron" + field).c_str());
+    bind_lbfgs<F>(m, ("LBFGS" + field).c_str());
+}
+
+}  // namespace
+
+void bind_primal_solvers(nb::module_& m) {
+    bind_all<ChainAll>(m, "ChainAll");
+    bind_all<ChainObserved>(m, "ChainObserved");
+    bind_all<Multiclass>(m, "Multiclass");
+}
+
+}  // namespace dualfield

@@ -1,0 +1,117 @@
+// AdaGrad with the exact proximal step for the penalty: Duchi, Hazan and Singer (2011). For a batch of b of the n
+// blocks, with g the gradient of its losses and r = l2 b / n,
+//     G_j  += g_j^2,     eta_j = eta / (delta + sqrt(G_j)),     w_j <- (w_j - eta_j g_j) / (1 + eta_j r).
+// A coordinate that the batch does not touch keeps its eta_j and only shrinks; k such steps are made up for at the next
+// visit, by the factor (1 + eta_j r)^-k.
+#pragma once
+
+#include <vector>
+
+#include "sampling/batches.hpp"
+#include "solvers/primal_run.hpp"
+
+namespace dualfield {
+
+template <Field F>
+class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
+    using Base = PrimalRun<F, AdaGrad<F>>;
+    friend Base;
+
+   public:
+    AdaGrad(const F& field, double eta, double delta, Index batch, std::uint64_t seed)
+        : Base(field, seed),
+          eta_(eta),
+          delta_(delta),
+          weights_(field.dimension(), 0.0),
+          squares_(field.dimension(), 0.0),
+          gradient_(field.dimension(), 0.0),
+          steps_of_(field.dimension(), 0),
+          batches_(Base::active_, batch),
+          penalty_(field.l2() / static_cast<double>(Base::active_count())) {}
+
+    double mean_loss() const { return loss_total_ / loss_weight_; }
+
+   private:
+    Index per_pass() const { return batches_.per_pass(); }
+
+    void read(double* w) const {
+        std::copy(weights_.begin(), weights_.end(), w);
+        Base::field_.for_each_range([&](Index start, Index length) { catch_up(start, length, w); });
+    }
+
+    void set(const double* w) { std::copy(w, w + weights_.size(), weights_.begin()); }
+
+    void update() {
+        const auto batch = batches_.next(Base::random_);
+        const auto for_each_range = [&](auto&& body) {
+            for (Index i : batch) Base::field_.for_each_range_of(i, body);
+        };
+        for_each_range([&](Index start, Index length) {
+            catch_up(start, length, weights_.data());
+            steps_of_[start] = steps_;
+        });
+        for (Index i : batch) {
+            const Index size = Base::field_.compact_size(i);
+            const double c = Base::field_.sample_weight(i);
+            double* theta = room(theta_, size);
+            double* m = room(m_, size);
+            Base::field_.score(i, weights_.data(), theta);
+            loss_total_ += c * Base::infer(i, theta, m);
+            loss_weight_ += c;
+            Base::field_.subtract_truth(i, m);
+            Base::field_.pull(i, m, direction_);
+            if (Base::diverged_) return;
+            Base::field_.apply(gradient_.data(), c, direction_);
+        }
+        ++steps_;
+        const double r = penalty_ * static_cast<double>(batch.size());
+        for_each_range([&](Index start, Index length) {
+            if (steps_of_[start] == steps_) return;  // another block of the batch has been here
+            steps_of_[start] = steps_;
+            for (Index j = start; j < start + length; ++j) {
+                const double g = std::exchange(gradient_[j], 0.0);
+                squares_[j] += g * g;
+                const double eta = step(j);
+                weights_[j] = (weights_[j] - eta * g) / (1.0 + eta * r);
+            }
+        });
+    }
+
+    double step(Index j) const { return eta_ / (delta_ + std::sqrt(squares_[j])); }
+
+    // The steps that a range of coordinates has missed: some of full batches, and the last of each pass.
+    void catch_up(Index start, Index length, double* w) const {
+        const Index missed = steps_ - steps_of_[start];
+        if (missed == 0) return;
+        const Index last = steps_ / per_pass() - steps_of_[start] / per_pass();
+        const double full = penalty_ * static_cast<double>(batches_.size());
+        const double rest = penalty_ * static_cast<double>(batches_.last_size());
+        for (Index j = start; j < start + length; ++j) {
+            const double eta = step(j);
+            w[j] *= std::exp(-static_cast<double>(missed - last) * std::log1p(eta * full) -
+                             static_cast<double>(last) * std::log1p(eta * rest));
+        }
+    }
+
+    void archive_method(Archive& archive) {
+        batches_.archive(archive);
+        archive.array("weights", weights_);
+        archive.array("squares", squares_);
+        archive.array("steps_of", steps_of_);
+        archive.scalars("steps", {&steps_});
+        archive.scalars("loss", {&loss_total_, &loss_weight_});
+    }
+
+    double eta_, delta_;
+    std::vector<double> weights_, squares_;  // w and G, as of the step below
+    std::vector<double> gradient_;           // of a batch; zero between batches
+    std::vector<Index> steps_of_;            // the step that a range has last seen, at the range's first coordinate
+    Batches batches_;
+    double penalty_;  // of one block
+    Index steps_ = 0;
+    double loss_total_ = 0.0, loss_weight_ = 0.0;
+    typename F::Direction direction_;
+    std::vector<double> theta_, m_;  // scratch
+};
+
+}  // namespace dualfield

@@ -1,0 +1,126 @@
+// Weights that shrink, and drift along a vector d, as a whole at every step, at the cost of only the coordinates that
+// one block touches:
+//     w = s (v - a d).
+// A step w <- q w - x d changes two numbers, s <- q s and a <- a + x / s. Where d itself changes by Delta, v changes by
+// a Delta, and w stays. The sum of all w so far, for averages, is likewise A v - u: counting w once more adds s to A,
+// and a change of v by Delta changes u by A Delta. (Weights that drift are not averaged.)
+#pragma once
+
+#include <vector>
+
+#include "fields/field.hpp"
+#include "math/vector.hpp"
+#include "solvers/archive.hpp"
+
+namespace dualfield {
+
+enum class Lazy { shrinking, drifting, averaging };
+
+template <Field F>
+class LazyWeights {
+   public:
+    using Direction = typename F::Direction;
+
+    LazyWeights(const F& field, Lazy kind)
+        : field_(field),
+          v_(field.dimension(), 0.0),
+          d_(kind == Lazy::drifting ? field.dimension() : 0, 0.0),
+          u_(kind == Lazy::averaging ? field.dimension() : 0, 0.0) {}
+
+    // The potentials of block i under w.
+    void score(Index i, double* theta) {
+        const Index size = field_.compact_size(i);
+        field_.score(i, v_.data(), theta);
+        if (a_ != 0.0) {
+            double* drift = room(scratch_, size);
+            field_.score(i, d_.data(), drift);
+#pragma omp simd
+            for (Index k = 0; k < size; ++k) theta[k] = s_ * (theta[k] - a_ * drift[k]);
+        } else if (s_ != 1.0) {
+            scale(size, s_, theta);
+        }
+    }
+
+    // w <- decay * w - step * d
+    void shrink(double decay, double step) {
+        constexpr double kSmallest = 1e-6, kLargest = 1e6;
+        const double s = decay * s_;
+        if (std::abs(s) > kSmallest && std::abs(s) < kLargest) {
+            s_ = s;
+            a_ += step / s;
+            return;
+        }
+        settle();
+        scale(field_.dimension(), decay, v_.data());
+        if (step != 0.0) axpy(field_.dimension(), -step, d_.data(), v_.data());
+    }
+
+    // w += x * direction
+    void add(double x, const Direction& direction) {
+        field_.apply(v_.data(), x / s_, direction);
+        if (!u_.empty() && total_ != 0.0) field_.apply(u_.data(), total_ * x / s_, direction);
+    }
+
+    // d += x * direction; w stays.
+    void add_to_drift(double x, const Direction& direction) {
+        field_.apply(d_.data(), x, direction);
+        if (a_ != 0.0) field_.apply(v_.data(), a_ * x, direction);
+    }
+
+    // Counts w once more in the average.
+    void count() {
+        total_ += s_;
+        counted_ += 1.0;
+    }
+
+    // Makes w plain again, s = 1 and a = 0; done now and then, before rounding tells.
+    void settle() {
+        if (!u_.empty()) axpy(field_.dimension(), -total_, v_.data(), u_.data());
+        total_ = 0.0;
+        read(v_.data());
+        s_ = 1.0;
+        a_ = 0.0;
+    }
+
+    void read(double* w) const {
+        const Index n = field_.dimension();
+        if (a_ != 0.0) {
+#pragma omp simd
+            for (Index k = 0; k < n; ++k) w[k] = s_ * (v_[k] - a_ * d_[k]);
+        } else {
+#pragma omp simd
+            for (Index k = 0; k < n; ++k) w[k] = s_ * v_[k];
+        }
+    }
+
+    // The average of what was counted; w itself while nothing was.
+    void read_average(double* w) const {
+        if (counted_ == 0.0) return read(w);
+        for (Index k = 0; k < field_.dimension(); ++k) w[k] = (total_ * v_[k] - u_[k]) / counted_;
+    }
+
+    // Starts from given weights; d stays.
+    void set(const double* w) {
+        settle();
+        std::copy(w, w + v_.size(), v_.begin());
+    }
+
+    std::vector<double>& drift() { return d_; }
+    const std::vector<double>& drift() const { return d_; }
+
+    void archive(Archive& archive) {
+        archive.array("lazy_v", v_);
+        archive.array("lazy_d", d_);
+        archive.array("lazy_u", u_);
+        archive.scalars("lazy_numbers", {&s_, &a_, &total_, &counted_});
+    }
+
+   private:
+    const F& field_;
+    std::vector<double> v_, d_, u_;
+    double s_ = 1.0, a_ = 0.0;
+    double total_ = 0.0, counted_ = 0.0;  // A, and how many w it stands for
+    std::vector<double> scratch_;
+};
+
+}  // namespace dualfield

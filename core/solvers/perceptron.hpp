@@ -1,0 +1,86 @@
+// The structured perceptron: Collins (2002). Blocks in a random order each pass; with y^ the best labelling of block i
+// under w,
+//     w <- w + c_i (F_i - F(x_i, y^)).
+// It minimises no likelihood, so there is nothing to certify. The average over all steps usually tags better.
+#pragma once
+
+#include <vector>
+
+#include "sampling/batches.hpp"
+#include "solvers/deadline.hpp"
+#include "solvers/lazy_weights.hpp"
+
+namespace dualfield {
+
+template <DecodingField F>
+class Perceptron {
+   public:
+    Perceptron(const F& field, bool average, std::uint64_t seed)
+        : field_(field),
+          random_(seed),
+          average_(average),
+          weights_(field, average ? Lazy::averaging : Lazy::shrinking),
+          batches_(active_blocks(field), 1) {}
+
+    Index run(Index max_updates, double seconds) {
+        const Deadline deadline(seconds);
+        Index done = 0;
+        while (done < max_updates) {
+            update(batches_.next(random_).front());
+            ++done;
+            if (deadline.passed()) break;
+        }
+        visits_ += done;
+        return done;
+    }
+
+    Index updates_per_pass() const { return batches_.per_pass(); }
+    Index updates() const { return visits_; }
+    Index mistakes() const { return mistakes_; }
+    bool separates() const { return correct_in_a_row_ >= batches_.per_pass(); }  // a pass without a mistake
+    std::vector<double> weights() const {
+        std::vector<double> w(field_.dimension());
+        average_ ? weights_.read_average(w.data()) : weights_.read(w.data());
+        return w;
+    }
+
+    void set_weights(const double* w) { weights_.set(w); }  // before the first run()
+
+    void archive(Archive& archive) {
+        archive.generator("random", random_);
+        weights_.archive(archive);
+        batches_.archive(archive);
+        archive.scalars("counters", {&visits_, &mistakes_, &correct_in_a_row_});
+    }
+
+   private:
+    void update(Index i) {
+        const Index size = field_.compact_size(i);
+        double* theta = room(theta_, size);
+        double* m = room(m_, size);
+        weights_.score(i, theta);
+        field_.decode(i, theta, m, decoder_);
+        field_.subtract_truth(i, m);
+        if (squared_norm(size, m) > 0.0) {
+            field_.pull(i, m, direction_);
+            weights_.add(-field_.sample_weight(i), direction_);
+            ++mistakes_;
+            correct_in_a_row_ = 0;
+        } else {
+            ++correct_in_a_row_;
+        }
+        if (average_) weights_.count();
+    }
+
+    const F& field_;
+    Random random_;
+    bool average_;
+    LazyWeights<F> weights_;
+    Batches batches_;
+    Index visits_ = 0, mistakes_ = 0, correct_in_a_row_ = 0;
+    typename F::Decoder decoder_;
+    typename F::Direction direction_;
+    std::vector<double> theta_, m_;  // scratch
+};
+
+}  // namespace dualfield

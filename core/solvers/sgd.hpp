@@ -1,0 +1,95 @@
+// Stochastic gradient descent on mini-batches, in sum units: for a batch of b of the n blocks
+//     g   = sum over the batch of c_i (E_w F - F_i) + r w,     r = l2 b / n,
+//     w  <- w - eta_t g,
+// with eta_t constant, eta / t, or Pegasos' eta n / (l2 t b). The average of the iterates can stand for the run.
+#pragma once
+
+#include <vector>
+
+#include "sampling/batches.hpp"
+#include "solvers/lazy_weights.hpp"
+#include "solvers/primal_run.hpp"
+
+namespace dualfield {
+
+enum class StepSchedule { constant, annealed, pegasos };
+
+template <Field F>
+class SGD : public PrimalRun<F, SGD<F>> {
+    using Base = PrimalRun<F, SGD<F>>;
+    friend Base;
+
+   public:
+    // average_after: how many passes are not averaged; negative: no average at all.
+    SGD(const F& field, StepSchedule schedule, double eta, Index batch, Index average_after, std::uint64_t seed)
+        : Base(field, seed),
+          schedule_(schedule),
+          eta_(eta),
+          average_after_(average_after),
+          weights_(field, average_after < 0 ? Lazy::shrinking : Lazy::averaging),
+          batches_(Base::active_, batch) {}
+
+    // The mean loss of the blocks since the run began, each at its visit, less what a pass could hide: a measure of a
+    // step size.
+    double mean_loss() const { return loss_total_ / loss_weight_; }
+
+   private:
+    Index per_pass() const { return batches_.per_pass(); }
+    void read(double* w) const { average_after_ < 0 ? weights_.read(w) : weights_.read_average(w); }
+    void set(const double* w) { weights_.set(w); }
+
+    void update() {
+        const auto batch = batches_.next(Base::random_);
+        if (directions_.size() < batch.size()) directions_.resize(batch.size());
+        for (std::size_t k = 0; k < batch.size(); ++k) {
+            const Index i = batch[k], size = Base::field_.compact_size(i);
+            const double c = Base::field_.sample_weight(i);
+            double* theta = room(theta_, size);
+            double* m = room(m_, size);
+            weights_.score(i, theta);
+            loss_total_ += c * Base::infer(i, theta, m);
+            loss_weight_ += c;
+            Base::field_.subtract_truth(i, m);
+            Base::field_.pull(i, m, directions_[k]);
+        }
+        if (Base::diverged_) return;
+        ++steps_;
+        const double share = static_cast<double>(batch.size()) / static_cast<double>(Base::active_count());
+        const double eta = step(share);
+        weights_.shrink(1.0 - eta * Base::field_.l2() * share, 0.0);
+        for (std::size_t k = 0; k < batch.size(); ++k)
+            weights_.add(-eta * Base::field_.sample_weight(batch[k]), directions_[k]);
+        if (average_after_ >= 0 && steps_ > average_after_ * per_pass()) weights_.count();
+    }
+
+    double step(double share) const {
+        switch (schedule_) {
+            case StepSchedule::constant:
+                return eta_;
+            case StepSchedule::annealed:
+                return eta_ / static_cast<double>(steps_);
+            case StepSchedule::pegasos:
+                return eta_ / (Base::field_.l2() * share * static_cast<double>(steps_));
+        }
+        return eta_;
+    }
+
+    void archive_method(Archive& archive) {
+        weights_.archive(archive);
+        batches_.archive(archive);
+        archive.scalars("steps", {&steps_});
+        archive.scalars("loss", {&loss_total_, &loss_weight_});
+    }
+
+    StepSchedule schedule_;
+    double eta_;
+    Index average_after_;
+    LazyWeights<F> weights_;
+    Batches batches_;
+    Index steps_ = 0;
+    double loss_total_ = 0.0, loss_weight_ = 0.0;
+    std::vector<typename F::Direction> directions_;  // of the blocks of a batch
+    std::vector<double> theta_, m_;                  // scratch
+};
+
+}  // namespace dualfield

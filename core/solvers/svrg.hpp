@@ -1,0 +1,117 @@
+// SVRG, the stochastic variance-reduced gradient: Johnson and Zhang (2013). It keeps no gradients of blocks: now and then
+// it takes the full gradient d at a snapshot w~ of the weights, and then steps
+//     w <- w - alpha [ g_i(w) - g_i(w~) + d/n + lambda w ],
+// two calls of the oracle each. In mean units, as SAG; the step is 1 / (3 (L + lambda)), L by the same search.
+#pragma once
+
+#include <vector>
+
+#include "solvers/lazy_weights.hpp"
+#include "solvers/primal_run.hpp"
+#include "solvers/smoothness.hpp"
+
+namespace dualfield {
+
+template <Field F>
+class SVRG : public PrimalRun<F, SVRG<F>> {
+    using Base = PrimalRun<F, SVRG<F>>;
+    friend Base;
+
+   public:
+    SVRG(const F& field, Index inner_passes, std::uint64_t seed)
+        : Base(field, seed),
+          weights_(field, Lazy::drifting),
+          snapshot_(field.dimension(), 0.0),
+          search_(field),
+          inner_(inner_passes * Base::active_count()) {}
+
+    double smoothness() const { return constant_; }
+
+    // (gap, primal) at the last snapshot, whose gradient was complete.
+    std::pair<double, double> estimate() const { return {snapshot_gap_, snapshot_primal_}; }
+
+   private:
+    Index per_pass() const { return Base::active_count(); }
+    void read(double* w) const { weights_.read(w); }
+    void set(const double* w) { weights_.set(w); }
+
+    // A block of the full gradient, or a step.
+    void update() {
+        if (cursor_ < Base::active_count()) {
+            add_to_gradient(Base::active_[cursor_]);
+            if (++cursor_ == Base::active_count()) end_gradient();
+        } else {
+            step(Base::active_[Base::random_.below(Base::active_count())]);
+            if (++cursor_ == Base::active_count() + inner_) cursor_ = 0;
+        }
+    }
+
+    void add_to_gradient(Index i) {
+        if (cursor_ == 0) {
+            weights_.settle();
+            weights_.read(snapshot_.data());
+            std::fill(weights_.drift().begin(), weights_.drift().end(), 0.0);
+            losses_ = 0.0;
+        }
+        const Index size = Base::field_.compact_size(i);
+        const double c = Base::field_.sample_weight(i);
+        double* theta = room(theta_, size);
+        double* m = room(m_, size);
+        Base::field_.score(i, snapshot_.data(), theta);
+        losses_ += c * Base::infer(i, theta, m);
+        Base::field_.subtract_truth(i, m);
+        Base::field_.pull(i, m, direction_);
+        Base::field_.apply(weights_.drift().data(), c, direction_);
+    }
+
+    void end_gradient() {
+        const double l2 = Base::field_.l2();
+        double square = 0.0;
+        for (Index k = 0; k < Base::field_.dimension(); ++k) {
+            const double slope = weights_.drift()[k] + l2 * snapshot_[k];
+            square += slope * slope;
+        }
+        snapshot_gap_ = 0.5 * square / l2;
+        snapshot_primal_ = losses_ + 0.5 * l2 * squared_norm(Base::field_.dimension(), snapshot_.data());
+    }
+
+    void step(Index i) {
+        const Index size = Base::field_.compact_size(i);
+        double* theta = room(theta_, size);
+        double* m = room(m_, size);
+        double* old = room(old_, size);
+        weights_.score(i, theta);
+        const double loss = Base::infer(i, theta, m);
+        if (Base::diverged_) return;
+        constant_ = search_.search(i, theta, loss, m, constant_);
+        Base::oracle_calls_ += search_.take_oracle_calls();
+        constant_ *= std::exp2(-1.0 / static_cast<double>(Base::active_count()));
+        Base::field_.score(i, snapshot_.data(), theta);
+        Base::infer(i, theta, old);
+        axpy(size, -1.0, old, m);
+        Base::field_.pull(i, m, direction_);
+        const double alpha = 1.0 / (3.0 * (constant_ + Base::lambda()));
+        weights_.shrink(1.0 - alpha * Base::lambda(), alpha / static_cast<double>(Base::active_count()));
+        weights_.add(-alpha * Base::field_.sample_weight(i), direction_);
+    }
+
+    void archive_method(Archive& archive) {
+        weights_.archive(archive);
+        archive.array("snapshot", snapshot_);
+        archive.scalars("smoothness", {&constant_, &losses_, &snapshot_gap_, &snapshot_primal_});
+        archive.scalars("cursor", {&cursor_});
+    }
+
+    LazyWeights<F> weights_;        // drifting along the full gradient
+    std::vector<double> snapshot_;  // w~
+    SmoothnessSearch<F> search_;
+    Index inner_;            // steps between two full gradients
+    double constant_ = 1.0;  // L
+    double losses_ = 0.0;
+    double snapshot_gap_ = std::numeric_limits<double>::infinity(), snapshot_primal_ = 1.0;
+    Index cursor_ = 0;  // below n: the next block of the full gradient; then, n more than the steps taken
+    typename F::Direction direction_;
+    std::vector<double> theta_, m_, old_;  // scratch
+};
+
+}  // namespace dualfield

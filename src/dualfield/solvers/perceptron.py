@@ -1,0 +1,95 @@
+"""The structured perceptron; the loop is in ``core/solvers/perceptron.hpp``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield.fields import Field
+from dualfield.solvers.base import Bound, Run, Solver, compiled
+
+__all__ = ["Perceptron"]
+
+
+@dataclass(frozen=True)
+class Perceptron(Solver):
+    """Collins' perceptron (2002), plain or averaged.
+
+    Visits the blocks in a new random order each pass; where the best labelling ŷ under w is not the true one ::
+
+        w += c_i (F(x_i, y_i) − F(x_i, ŷ))
+
+    It minimises no likelihood: l2 and ``tol`` have no effect, there is no certificate (``certificate="none"``), and
+    probabilities under its weights mean little. The run ends after ``max_passes``, or after a pass without a mistake.
+
+    Parameters
+    ----------
+    average : bool
+        Whether the average of the weights over all steps stands for the run; it usually tags better.
+
+    Examples
+    --------
+    >>> from dualfield import ChainCRF
+    >>> from dualfield.solvers import Perceptron
+    >>> crf = ChainCRF(solver=Perceptron(), max_passes=10, random_state=0)
+    """
+
+    average: bool = True
+
+    name: ClassVar[str] = "Perceptron"
+    needs: ClassVar[frozenset[str]] = frozenset({"decoding"})
+
+    def start(self, field: Field, seed: int) -> PerceptronRun:
+        """Bind to a field, at weights zero."""
+        return PerceptronRun(self, field, compiled("Perceptron", field)(field.core, self.average, seed))
+
+
+class PerceptronRun(Run):
+    """A run of :class:`Perceptron`."""
+
+    certifies: ClassVar[bool] = False
+
+    def advance(self, seconds: float, max_updates: int | None = None) -> bool:
+        per_pass = self._core.updates_per_pass
+        missing = per_pass - self._core.updates % per_pass
+        wanted = missing if max_updates is None else min(missing, max_updates)
+        self._mistakes_before = self._core.mistakes if missing == per_pass else self._mistakes_before
+        return bool(self._core.run(wanted, seconds) == missing)
+
+    _mistakes_before = 0
+
+    def confirm(self, seconds: float) -> bool:
+        return True
+
+    @property
+    def bound(self) -> Bound:
+        return Bound(math.nan, math.nan, math.nan)
+
+    def estimate(self) -> tuple[float, float]:
+        return math.nan, math.nan
+
+    @property
+    def stalled(self) -> bool:
+        return bool(self._core.separates)
+
+    @property
+    def updates(self) -> int:
+        return int(self._core.updates)
+
+    @property
+    def oracle_calls(self) -> int:
+        return int(self._core.updates)
+
+    def weights(self) -> npt.NDArray[np.float64]:
+        weights: npt.NDArray[np.float64] = self._core.weights()
+        return weights
+
+    def certified_weights(self) -> npt.NDArray[np.float64]:
+        return self.weights()
+
+    def record(self) -> dict[str, float]:
+        return {"mistakes": float(self._core.mistakes - self._mistakes_before)}

@@ -1,0 +1,123 @@
+"""What the stochastic methods on the primal share; the compiled side is ``core/solvers/primal_run.hpp``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield.fields import Field
+from dualfield.solvers.base import Bound, Run, Solver, check_number
+
+__all__ = ["PrimalRun", "best_step", "check_step"]
+
+_CONFIRM_GROWTH = 1.25  # where nothing tells of the gap, it is confirmed after passes 1, 2, 3, 4, 5, 7, 9, 12, ...
+_TUNING_BLOCKS = 1000
+_SMALLEST_STEP = 1e-12
+_NO_TIME_LIMIT = 1e9
+
+
+class PrimalRun(Run):
+    """A stochastic method at work on the primal. Its certificate takes a full gradient,
+
+        ``P(w) − P* ≤ P(w) − max_s D_s,   D_s = P(w_s) − ‖∇P(w_s)‖² / (2 l2)``,
+
+    with the best of the lower bounds ``D_s`` seen at the confirming passes so far.
+    """
+
+    def __init__(self, solver: Solver, field: Field, core: Any) -> None:
+        super().__init__(solver, field, core)
+        self._passes = 0
+        self._next_confirmation = 1
+
+    def advance(self, seconds: float, max_updates: int | None = None) -> bool:
+        per_pass = self._core.updates_per_pass
+        missing = per_pass - self._core.updates % per_pass
+        wanted = missing if max_updates is None else min(missing, max_updates)
+        done = self._core.run(wanted, seconds) == missing or self._core.diverged
+        self._passes += bool(done)
+        return bool(done)
+
+    def confirm(self, seconds: float) -> bool:
+        return bool(self._core.confirm(seconds))
+
+    def worth_confirming(self, tol: float, understated: float) -> bool:
+        """Without an estimate of the gap: after a number of passes that grows geometrically, if ``tol`` asks for it."""
+        if self._passes < self._next_confirmation or tol == 0:
+            return False
+        self._next_confirmation = math.ceil(self._passes * _CONFIRM_GROWTH)
+        return True
+
+    @property
+    def bound(self) -> Bound:
+        return Bound(*self._core.certificate)
+
+    def estimate(self) -> tuple[float, float]:
+        """The last confirmed values: nothing else is known."""
+        primal, _, gap = self._core.certificate
+        return gap, primal
+
+    @property
+    def diverged(self) -> bool:
+        return bool(self._core.diverged)
+
+    @property
+    def updates(self) -> int:
+        return int(self._core.updates)
+
+    @property
+    def oracle_calls(self) -> int:
+        return int(self._core.oracle_calls)
+
+    def weights(self) -> npt.NDArray[np.float64]:
+        weights: npt.NDArray[np.float64] = self._core.weights()
+        return weights
+
+    def certified_weights(self) -> npt.NDArray[np.float64]:
+        weights: npt.NDArray[np.float64] = self._core.confirmed_weights()
+        return weights
+
+    def record(self) -> dict[str, float]:
+        dual = self._core.best_dual
+        return {"dual": dual if math.isfinite(dual) else math.nan, "gap_estimate": self.estimate()[0]}
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {**super().arrays(), "schedule": np.array([self._passes, self._next_confirmation])}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> PrimalRun:
+        super().restore({name: array for name, array in arrays.items() if name != "schedule"})
+        self._passes, self._next_confirmation = (int(number) for number in arrays["schedule"])
+        return self
+
+
+def check_step(owner: str, name: str, value: object) -> None:
+    """Refuse a step size that is neither a positive number nor "auto"."""
+    if value != "auto":
+        check_number(owner, name, value, lambda x: 0 < x < math.inf, "a positive number or 'auto'")
+
+
+def best_step(make: Callable[[float], Any], field: Field) -> float:
+    """The power of ten that does best over a first look at some blocks.
+
+    It is judged by the mean loss of the blocks, each at its visit, and the penalty of the weights reached.
+    """
+    penalty, n = field.l2 / field.n_blocks, field.n_blocks
+
+    def loss(step: float) -> float:
+        core = make(step)
+        core.run(math.ceil(core.updates_per_pass * min(1.0, _TUNING_BLOCKS / n)), _NO_TIME_LIMIT)
+        with np.errstate(over="ignore"):
+            value = core.mean_loss + 0.5 * penalty * float(np.sum(core.weights() ** 2))
+        return value if math.isfinite(value) and not core.diverged else math.inf
+
+    step, least = 0.1, loss(0.1)
+    for factor in (10.0, 0.1):
+        moved = False
+        while step * factor > _SMALLEST_STEP and (other := loss(step * factor)) < least:
+            step, least, moved = step * factor, other, True
+        if moved:
+            break
+    return step

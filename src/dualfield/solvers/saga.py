@@ -1,0 +1,48 @@
+"""SAGA, the unbiased sibling of SAG; the loop is in ``core/solvers/saga.hpp``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from dualfield.fields import Field
+from dualfield.solvers.base import Solver, compiled
+from dualfield.solvers.sag import AverageGradientRun, sampling_index
+
+__all__ = ["SAGA"]
+
+
+@dataclass(frozen=True)
+class SAGA(Solver):
+    """SAGA (Defazio, Bach & Lacoste-Julien 2014), with the memory, sampling and constants L of :class:`SAG`.
+
+    An update of block i, drawn with probability ``p_i``, moves along an unbiased estimate of the gradient::
+
+        w −= α [ (g − g_i) / (n p_i) + d/n + λ w ],   then   d += g − g_i,   g_i = g
+
+    with ``α = 1/(3 (L + λ))``, L the largest of ``L_i / (n p_i)``, and the same certificate. Memory: as SAG.
+
+    Parameters
+    ----------
+    sampling : {"nus*", "nus", "uniform"}
+        As for SAG.
+
+    Examples
+    --------
+    >>> from dualfield import ChainCRF
+    >>> from dualfield.solvers import SAGA
+    >>> crf = ChainCRF(solver=SAGA(), random_state=0)
+    """
+
+    sampling: Literal["nus*", "nus", "uniform"] = "nus*"
+
+    name: ClassVar[str] = "SAGA"
+    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
+
+    def __post_init__(self) -> None:
+        sampling_index(self.name, self.sampling)
+
+    def start(self, field: Field, seed: int) -> AverageGradientRun:
+        """Bind to a field, at weights zero."""
+        core = compiled("SAGA", field)(field.core, sampling_index(self.name, self.sampling), seed)
+        return AverageGradientRun(self, field, core)

@@ -1,0 +1,92 @@
+"""Stochastic gradient descent; the loop is in ``core/solvers/sgd.hpp``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from dualfield.fields import Field
+from dualfield.solvers.base import Solver, check_count, compiled
+from dualfield.solvers.primal import PrimalRun, best_step, check_step
+
+__all__ = ["SGD"]
+
+_SCHEDULES = ("constant", "annealed", "pegasos")
+
+
+@dataclass(frozen=True)
+class SGD(Solver):
+    """Stochastic gradient descent on mini-batches, in a new random order each pass.
+
+    For a batch of b of the n blocks, in sum units::
+
+        g  = Σ_batch c_i (E_w F − F_i) + (b/n) l2 w
+        w −= η_t g                                      lazily: only the features of the batch are touched
+
+    With a constant step the weights end up wandering around the optimum, the closer the smaller η; with the other
+    schedules they converge slowly. So do not expect a small tolerance from it: the certificate, a full gradient after
+    a number of passes that grows geometrically, says where it stands. Use SAG, SDCA or OEG to get to the optimum.
+
+    Parameters
+    ----------
+    eta : float or "auto"
+        The step η; "auto" takes the power of ten that does best over a first look at up to 1000 blocks.
+    schedule : {"constant", "annealed", "pegasos"}
+        ``η_t = η``; ``η_t = η/t`` with t the number of the batch (Vishwanathan et al. 2006, ASG); or Pegasos'
+        ``η_t = η n / (l2 b t)`` (Shalev-Shwartz et al. 2011).
+    average : bool
+        Whether the average of the iterates, from the second pass on, stands for the run (ASG in Schmidt et al. 2015).
+    batch_size : int
+        Blocks a batch.
+
+    Examples
+    --------
+    >>> from dualfield import ChainCRF
+    >>> from dualfield.solvers import SGD
+    >>> crf = ChainCRF(solver=SGD(eta=0.1, batch_size=8), max_passes=10, random_state=0)
+    """
+
+    eta: float | Literal["auto"] = "auto"
+    schedule: Literal["constant", "annealed", "pegasos"] = "constant"
+    average: bool = False
+    batch_size: int = 1
+
+    name: ClassVar[str] = "SGD"
+    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
+
+    def __post_init__(self) -> None:
+        check_step(self.name, "eta", self.eta)
+        if self.schedule not in _SCHEDULES:
+            raise ValueError(f"SGD: schedule must be 'constant', 'annealed' or 'pegasos'; got {self.schedule!r}.")
+        check_count(self.name, "batch_size", self.batch_size, 1)
+
+    def start(self, field: Field, seed: int) -> PrimalRun:
+        """Bind to a field, at weights zero; with eta="auto", after the search for it."""
+
+        def make(eta: float, average: bool) -> Any:
+            schedule, average_after = _SCHEDULES.index(self.schedule), 1 if average else -1
+            return compiled("SGD", field)(field.core, schedule, eta, self.batch_size, average_after, seed)
+
+        eta = best_step(lambda eta: make(eta, False), field) if self.eta == "auto" else float(self.eta)
+        return SteppedRun(self, field, make(eta, self.average), eta)
+
+    @property
+    def limits(self) -> str:
+        if self.schedule == "constant" and not self.average:
+            return "with a constant step SGD does not converge, it hovers near the optimum; SAG, SDCA and OEG converge"
+        return "SGD converges slowly; SAG, SDCA and OEG converge linearly"
+
+    @property
+    def if_diverged(self) -> str:
+        return "lower eta"
+
+
+class SteppedRun(PrimalRun):
+    """A run of a method with a step size that may have been chosen for it."""
+
+    def __init__(self, solver: Solver, field: Field, core: Any, eta: float) -> None:
+        super().__init__(solver, field, core)
+        self.eta = eta
+
+    def record(self) -> dict[str, float]:
+        return {**super().record(), "eta": self.eta}

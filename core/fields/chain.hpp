@@ -32,7 +32,7 @@ class Chain {
 
     struct Direction {
         Index block = -1;
-        std::vector<double> rows;   // a count row of K for each distinct attribute of the block
+        std::vector<double> rows;   // a count row for each distinct attribute of the block
         std::vector<double> dense;  // all other weights
     };
 
@@ -50,6 +50,7 @@ class Chain {
           labels_(labels),
           sample_weight_(sample_weight),
           l2_(l2),
+          stride_(shape_.labels >= 8 ? padded(shape_.labels) : shape_.labels),
           distinct_(labels ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}),
           transition_start_(rows_.size()),
           bias_start_(transition_start_ + static_cast<Index>(shape_.transitions.size())),
@@ -79,24 +80,30 @@ class Chain {
         const Index last_entry = data_.indptr[offset(i) + length(i)];
         assemble(i, w + transition_start_, theta, [&](Index e, double* node) {
             if (e + kAhead < last_entry) rows_.prefetch(w, data_.indices[e + kAhead]);
-            rows_.score(w, data_.indices[e], data_.value(e), node);
+            rows_.score(w, data_.indices[e], data_.value(e), stride_, node);
         });
     }
 
     void project(Direction& direction, double* theta) const {
-        const Index i = direction.block, K = labels();
-        rows_.mask(distinct_.count(i), distinct_.attributes(i), direction.rows.data());
+        const Index i = direction.block;
+        rows_.mask(distinct_.count(i), distinct_.attributes(i), stride_, direction.rows.data());
         assemble(i, direction.dense.data(), theta, [&](Index e, double* node) {
-            axpy(K, data_.value(e), direction.rows.data() + distinct_.local(e) * K, node);
+            add_row(data_.value(e), direction.rows.data() + distinct_.local(e) * stride_, node);
         });
     }
 
-    double center(Index i, double* theta) const {
+    void center(Index i, double* theta) const {
         const Index K = labels(), T = length(i);
-        double magnitude = 0.0;
-        for (Index t = 0; t < T; ++t) magnitude += subtract_maximum(K, theta + t * K);
-        if (T > 1) magnitude += static_cast<double>(T - 1) * subtract_maximum(K * K, theta + T * K);
-        return magnitude;
+        for (Index t = 0; t < T; ++t) subtract_maximum(K, theta + t * K);
+        if (T > 1) subtract_maximum(K * K, theta + T * K);
+    }
+
+    double magnitude(Index i, const double* theta) const {
+        const Index K = labels(), T = length(i);
+        double total = 0.0;
+        for (Index t = 0; t < T; ++t) total += largest_magnitude(K, theta + t * K);
+        if (T > 1) total += static_cast<double>(T - 1) * largest_magnitude(K * K, theta + T * K);
+        return total;
     }
 
     double log_partition(Index i, const double* theta, Workspace& oracle) const {
@@ -145,12 +152,12 @@ class Chain {
         const Index distinct = distinct_.count(i);
         const std::int32_t* attributes = distinct_.attributes(i);
         direction.block = i;
-        double* rows = room(direction.rows, distinct * K);
-        std::fill(rows, rows + distinct * K, 0.0);
+        double* rows = room(direction.rows, distinct * stride_);
+        std::fill(rows, rows + distinct * stride_, 0.0);
         for (Index t = 0; t < T; ++t)
             for (Index e = data_.indptr[first + t]; e < data_.indptr[first + t + 1]; ++e)
-                axpy(K, data_.value(e), m + t * K, rows + distinct_.local(e) * K);
-        const double norm = rows_.squared_norm_of(distinct, attributes, rows);
+                add_row(data_.value(e), m + t * K, rows + distinct_.local(e) * stride_);
+        const double norm = rows_.squared_norm_of(distinct, attributes, stride_, rows);
         direction.dense.resize(dimension_ - transition_start_);
         double* dense = direction.dense.data();
         const double* edge_sum = m + T * K;
@@ -171,7 +178,7 @@ class Chain {
         constexpr Index kAhead = 6;
         for (Index u = 0; u < distinct; ++u) {
             if (u + kAhead < distinct) rows_.prefetch(w, attributes[u + kAhead]);
-            rows_.apply(w, attributes[u], a, direction.rows.data() + u * labels());
+            rows_.apply(w, attributes[u], a, direction.rows.data() + u * stride_);
         }
         axpy(static_cast<Index>(direction.dense.size()), a, direction.dense.data(), w + transition_start_);
     }
@@ -317,6 +324,16 @@ class Chain {
     }
 
    private:
+    // row += value * x, over the padding too: there x goes on into the next row of its matrix, and what that adds to
+    // the padding of a count row, or to a row of potentials that is yet to be written, does not matter.
+    void add_row(double value, const double* x, double* row) const {
+        if (stride_ == labels()) {
+            axpy(stride_, value, x, row);
+        } else {
+            padded_axpy(stride_, value, x, row);
+        }
+    }
+
     // Potentials from the weights of transitions, bias, begin and end, and add_row(e, node), which adds what entry e
     // contributes to the potentials of its node.
     template <class AddRow>
@@ -345,6 +362,7 @@ class Chain {
     const std::int32_t* labels_;
     const double* sample_weight_;
     double l2_;
+    Index stride_;  // of count rows: padded, where there are so many labels that a K x K matrix can take the overrun
     DistinctAttributes distinct_;
     Index transition_start_, bias_start_, begin_start_, end_start_, dimension_;
 };

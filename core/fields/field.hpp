@@ -25,9 +25,10 @@ concept Field = requires(const F field, typename F::Workspace workspace, typenam
     { field.sample_weight(i) } -> std::same_as<double>;
 
     // score: potentials of block i under weights w. center: subtracts a constant from the potentials of each clique,
-    // which changes no probability and keeps digits; returns the size of what rounding can act on.
+    // which changes no probability and keeps digits. magnitude: the size of what rounding can act on in them.
     { field.score(i, input, output) };
-    { field.center(i, output) } -> std::same_as<double>;
+    { field.center(i, output) };
+    { field.magnitude(i, input) } -> std::same_as<double>;
 
     // What exact inference says of given potentials; infer also fills the compact marginals.
     { field.log_partition(i, input, workspace) } -> std::same_as<double>;

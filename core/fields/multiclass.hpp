@@ -47,10 +47,11 @@ class Multiclass {
             std::fill(theta, theta + labels_, 0.0);
         }
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
-            rows_.score(w, data_.indices[e], data_.value(e), theta);
+            rows_.score(w, data_.indices[e], data_.value(e), labels_, theta);
     }
 
-    double center(Index, double* theta) const { return subtract_maximum(labels_, theta); }
+    void center(Index, double* theta) const { subtract_maximum(labels_, theta); }
+    double magnitude(Index, const double* theta) const { return largest_magnitude(labels_, theta); }
 
     double log_partition(Index, const double* theta, Workspace&) const { return log_sum_exp(labels_, theta); }
 

@@ -79,15 +79,25 @@ class OEG : public DualRun<F, OEG<F>> {
                 continue;
             }
             step = {gap, entropy, rise, eta};
-            const double slope = along - quadratic - dot(size, trial, change);
+            const double first_slope = along - dot(size, vartheta, change);
+            const double last_slope = along - quadratic - dot(size, trial, change);
             std::copy(trial, trial + size, vartheta);
             axpy(size, 1.0, change, m);
             field_.apply(weights_.data(), -c / field_.l2(), direction_);
-            const double factor = secant_ ? (slope > 0.0 ? 1.25 : 1.0 / 1.25) : 1.05;
-            eta = std::min(1.0, eta * factor);
+            eta = std::min(1.0, eta * (secant_ ? secant_factor(first_slope, last_slope) : 1.05));
             break;
         }
         Base::record_step(i, step);
+    }
+
+    // How much longer the next step should be. Along the segment of marginals from m to m' the dual is concave, with
+    // these slopes at its ends; were it a parabola, its top would be at first / (first - last) of the way. The square
+    // root and the bounds keep one block's estimate from swinging.
+    static double secant_factor(double first, double last) {
+        constexpr double kShortest = 0.5, kLongest = 1.25;
+        if (!(first > 0.0)) return kShortest;
+        const double top = last < first ? first / (first - last) : kLongest * kLongest;
+        return std::clamp(std::sqrt(top), kShortest, kLongest);
     }
 
     // The direction in which w leaves zero as epsilon grows, by a start so close to the truth that it is linear.

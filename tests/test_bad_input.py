@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from dualfield import ChainCRF, SoftmaxRegression, fields, solve
+from dualfield import OEG, SDCA, ChainCRF, SoftmaxRegression, fields, solve
 from dualfield.features import encode
 from dualfield.solvers import Run, Solver
 from tests.sequences import as_arrays, labelled_sequences
@@ -259,6 +259,20 @@ def test_a_solver_that_needs_what_a_field_lacks_is_refused_by_name(field: str) -
     problem = fields.Chain(X, Y) if field == "Chain" else fields.Multiclass(np.eye(2), [0, 1])
     match = f"Clairvoyant needs a crystal ball and foresight, which {field} does not offer"
     refuses(TypeError, match, lambda: solve(problem, Clairvoyant()))
+
+
+def test_residual_sampling_is_refused_on_chains() -> None:
+    match = "sampling='residual' needs one node a block, which Chain does not offer"
+    refuses(TypeError, match, lambda: solve(fields.Chain(X, Y), SDCA(sampling="residual")))
+    refuses(TypeError, match, lambda: ChainCRF(solver=SDCA(sampling="residual")).fit(X, Y))
+
+
+@pytest.mark.parametrize("solver", [SDCA, OEG])
+@pytest.mark.parametrize("sampling", ["best", "GAP", None, 3, ["gap"]])
+def test_an_unknown_sampling_rule_is_refused(solver: Any, sampling: Any) -> None:
+    match = f"{solver.name}: sampling must be 'gap', 'uniform', .* or '.*'; got {re.escape(repr(sampling))}"
+    refuses(ValueError, match, lambda: solver(sampling=sampling))
+    refuses(ValueError, "OEG: sampling must be", lambda: OEG(sampling="residual"))
 
 
 def test_estimators_pass_the_refusal_on() -> None:

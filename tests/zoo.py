@@ -17,7 +17,12 @@ SOLVERS: list[Solver] = [
     SDCA(),
     SDCA(sampling="uniform"),
     SDCA(permutation_every=0),
+    SDCA(sampling="importance"),
+    SDCA(sampling="gap*importance"),
+    SDCA(sampling="max"),
+    SDCA(sampling="safemax"),
     OEG(),
+    OEG(sampling="safemax"),
     OEG(sampling="uniform", step="published"),
     LBFGS(),
 ]

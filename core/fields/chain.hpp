@@ -177,6 +177,36 @@ class Chain {
         axpy(static_cast<Index>(direction.dense.size()), a, direction.dense.data(), w + transition_start_);
     }
 
+    void contrast(Index i, double* m) const {
+        const Index K = labels(), T = length(i);
+        const std::int32_t* y = labels_ + offset(i);
+        std::vector<Index> occurrences(K, 0);
+        for (Index t = 0; t < T; ++t) ++occurrences[y[t]];
+        const Index rarest = std::min_element(occurrences.begin(), occurrences.end()) - occurrences.begin();
+        std::fill(m, m + compact_size(i), 0.0);
+        for (Index t = 0; t < T; ++t) m[t * K + rarest] = 1.0;
+        m[(T + rarest) * K + rarest] = static_cast<double>(T - 1);
+        subtract_truth(i, m);
+    }
+
+    // R_i <= (|F(y_i)| + max_y |F(y)|)^2. An attribute a has, over the positions of any label, at most the count
+    // sum_t |x_ta|, and the squares of parts add up to at most the square of the whole; transitions and biases alike.
+    double radius_bound(Index i) const {
+        const Index T = length(i), first = offset(i);
+        std::vector<double> m(compact_size(i), 0.0), counts(distinct_.count(i), 0.0);
+        Direction direction;
+        subtract_truth(i, m.data());
+        const double truth = pull(i, m.data(), direction);
+        for (Index e = data_.indptr[first]; e < data_.indptr[first + T]; ++e)
+            counts[distinct_.local(e)] += std::abs(data_.value(e));
+        const double positions = static_cast<double>(T), pairs = shape_.transitions.empty() ? 0.0 : positions - 1.0;
+        const double largest = squared_norm(distinct_.count(i), counts.data()) + pairs * pairs +
+                               (shape_.bias ? positions * positions : 0.0) + (shape_.begin ? 1.0 : 0.0) +
+                               (shape_.end ? 1.0 : 0.0);
+        const double root = std::sqrt(truth) + std::sqrt(largest);
+        return root * root;
+    }
+
     Segments segments(Index i) const {
         const Index K = labels(), T = length(i);
         if (T == 1) return {{{{0, K, 1.0}, {0, 0, 0.0}}}, 1};

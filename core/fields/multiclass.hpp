@@ -74,9 +74,7 @@ class Multiclass {
     double pull(Index i, const double* m, Direction& direction) const {
         direction.block = i;
         direction.m.assign(m, m + labels_);
-        double norm = bias_ ? 1.0 : 0.0;
-        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) norm += data_.value(e) * data_.value(e);
-        return norm * squared_norm(labels_, m);
+        return squared_norm_of(i) * squared_norm(labels_, m);
     }
 
     void apply(double* w, double a, const Direction& direction) const {
@@ -85,6 +83,15 @@ class Multiclass {
             axpy(labels_, a * data_.value(e), direction.m.data(), w + rows_.start(data_.indices[e]));
         if (bias_) axpy(labels_, a, direction.m.data(), w + rows_.size());
     }
+
+    void contrast(Index i, double* m) const {
+        std::fill(m, m + labels_, 0.0);
+        m[y_[i] == 0 ? labels_ - 1 : 0] = 1.0;
+        subtract_truth(i, m);
+    }
+
+    // Exact: the features of two labels have nothing in common.
+    double radius_bound(Index i) const { return labels_ > 1 ? 2.0 * squared_norm_of(i) : 0.0; }
 
     Segments segments(Index) const { return {{{{0, labels_, 1.0}, {0, 0, 0.0}}}, 1}; }
 
@@ -107,6 +114,12 @@ class Multiclass {
     double independent_entropy(Index, double epsilon) const { return error_entropy(labels_, epsilon); }
 
    private:
+    double squared_norm_of(Index i) const {
+        double norm = bias_ ? 1.0 : 0.0;
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) norm += data_.value(e) * data_.value(e);
+        return norm;
+    }
+
     Attributes data_;
     AllPairs rows_;
     Index labels_;

@@ -21,13 +21,7 @@
 
 namespace dualfield {
 
-struct SamplingOptions {
-    double non_uniformity;    // share of the draws that follow the recorded gaps; 0 is uniform sampling
-    Index permutation_every;  // one pass in so many visits every block once; 0: only the first does
-    std::uint64_t seed;
-};
-
-template <Field F, class Method>
+template <DualField F, class Method>
 class DualRun {
    public:
     // The start, in slices like run(); true when it is complete.
@@ -35,7 +29,10 @@ class DualRun {
         const Deadline deadline(seconds);
         const Index active = draws_per_pass();
         while (start_cursor_ < active) {
-            method().prepare(sampler_.order()[start_cursor_++]);
+            const Index i = sampler_.order()[start_cursor_++];
+            if (sampler_.needs_smoothness())
+                sampler_.set_smoothness(i, field_.sample_weight(i), field_.l2() + field_.sample_weight(i) * radius(i));
+            method().prepare(i);
             if (start_cursor_ == active) method().choose_start();
             if (deadline.passed()) return false;
         }
@@ -92,6 +89,7 @@ class DualRun {
     const Certificate& certificate() const { return confirmation_.certificate(); }
     double dual() const { return dual_; }
     double gap_estimate() const { return sampler_.recorded_total(); }
+    double chi() const { return sampler_.non_uniformity_of_gaps(); }
     double epsilon() const { return epsilon_; }
     Index draws_per_pass() const { return sampler_.draws_per_pass(); }
     Index updates() const { return updates_; }
@@ -100,6 +98,7 @@ class DualRun {
     double step_total() const { return step_total_; }
 
     // A saved run: its vectors, the generator, and the numbers below. Method::kept() adds what the method keeps.
+    static constexpr Index kCounters = 4, kNumbers = 3;
     std::vector<double>& mutable_weights() { return weights_; }
     std::vector<double>& entropies() { return entropy_; }
     Random& random() { return random_; }
@@ -121,7 +120,7 @@ class DualRun {
     DualRun(const F& field, const SamplingOptions& options)
         : field_(field),
           random_(options.seed),
-          sampler_(active_blocks(field), field.blocks(), options.non_uniformity, options.permutation_every),
+          sampler_(options, active_blocks(field), field.blocks()),
           weights_(field.dimension(), 0.0),
           entropy_(field.blocks(), 0.0),
           confirmation_(field) {}
@@ -171,6 +170,13 @@ class DualRun {
         for (Index i = 0; i < field.blocks(); ++i)
             if (field.sample_weight(i) > 0.0) active.push_back(i);
         return active;
+    }
+
+    // R_i as far as the labelling rarest in y_i shows it.
+    double radius(Index i) {
+        double* m = room(marginals_, field_.compact_size(i));
+        field_.contrast(i, m);
+        return field_.pull(i, m, direction_);
     }
 
     double step_total_ = 0.0;

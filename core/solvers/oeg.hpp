@@ -1,5 +1,5 @@
-// Online exponentiated gradient on the dual: Collins, Globerson, Koo, Carreras and Bartlett (2008), and with sampling
-// by duality gaps.
+// Online exponentiated gradient on the dual: Collins, Globerson, Koo, Carreras and Bartlett (2008), with any rule of
+// block_sampler.hpp but `residual`.
 //
 // The state is one compact vector of potentials per block, alpha_i ~ exp(vartheta_i), with its marginals m_i, and
 // w = w(alpha) always. One update of block i mixes potentials where SDCA mixes marginals:

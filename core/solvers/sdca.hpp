@@ -1,5 +1,5 @@
 // Stochastic dual coordinate ascent for conditional random fields: Le Priol, Piche and Lacoste-Julien (2018),
-// Algorithm 2, with sampling by duality gaps.
+// Algorithm 2, with any of the rules of block_sampler.hpp.
 //
 // The state is one table of clique marginals mu_i per block, and w = w(mu) always. One update of block i:
 //     nu    = marginals of block i under w                      (one call of the oracle)
@@ -57,6 +57,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         field_.compact(i, delta, m);
         const double residual = dot(compact_size, theta, m);
         const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
+        if (Base::sampler_.needs_length()) Base::sampler_.record_length(i, absolute_sum(size, delta));
 
         const double quadratic = c / field_.l2() * field_.pull(i, m, direction_);
         const LineSearchResult found =

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dualfield import SDCA, fields, oracles, solve
 from dualfield.fields import Field
 from dualfield.solvers.base import compiled
-from tests.zoo import PROBLEMS, points, problem
+from tests.zoo import PROBLEMS, SOLVERS, points, problem
 
 some_examples = settings(max_examples=30, deadline=None)
 every_problem = pytest.mark.parametrize("name", PROBLEMS)
@@ -24,7 +24,7 @@ def started(
     field: Field, epsilon: float = 0.0, seed: int = 0, non_uniformity: float = 0.8, subprecision: float = 1e-6
 ) -> Any:
     """The compiled solver after its start; ``epsilon`` zero is "auto"."""
-    core = compiled("SDCA", field)(field.core, non_uniformity, 0, subprecision, epsilon, seed)
+    core = compiled("SDCA", field)(field.core, "gap", non_uniformity, 0, subprecision, epsilon, seed)
     assert core.start(3600.0)
     return core
 
@@ -205,7 +205,7 @@ def test_adopting_the_confirmed_values_makes_the_gap_estimate_exact(name: str) -
     assert core.dual == dual
 
 
-@pytest.mark.parametrize("solver", [SDCA(), SDCA(sampling="uniform"), SDCA(permutation_every=0)], ids=repr)
+@pytest.mark.parametrize("solver", [solver for solver in SOLVERS if isinstance(solver, SDCA)], ids=repr)
 @pytest.mark.parametrize("name", ["chain-observed", "chain-weighted", "multiclass-weighted"])
 def test_a_saved_state_goes_on_in_a_new_run(name: str, solver: SDCA) -> None:
     field = problem(name)
@@ -238,6 +238,8 @@ def test_a_saved_state_comes_back_as_it_was() -> None:
         {"weights": np.zeros(1)},
         {"entropies": np.zeros(1)},
         {"recorded": np.zeros(0)},
+        {"factors": np.zeros(12)},
+        {"drawing": np.zeros(12)},
         {"order": np.zeros(12, dtype=np.int64)},
         {"order": np.arange(1, 13)},
         {"random": np.zeros(3, dtype=np.uint64)},
@@ -302,7 +304,8 @@ def test_seeds_give_different_runs() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"sampling": "importance"}, "SDCA: sampling must be 'gap' or 'uniform'; got 'importance'"),
+        ({"sampling": "best"}, "SDCA: sampling must be 'gap', 'uniform', .* or 'residual'; got 'best'"),
+        ({"sampling": None}, "SDCA: sampling must be 'gap', 'uniform', .* or 'residual'; got None"),
         ({"non_uniformity": -0.1}, r"SDCA: non_uniformity must be in \[0, 1\]; got -0.1"),
         ({"non_uniformity": 1.1}, r"SDCA: non_uniformity must be in \[0, 1\]"),
         ({"non_uniformity": np.nan}, r"SDCA: non_uniformity must be in \[0, 1\]"),

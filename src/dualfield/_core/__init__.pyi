@@ -35,6 +35,17 @@ def fast_log(x: Floats) -> Floats: ...
 def observed_pairs(
     offsets: Offsets, indptr: Offsets, indices: Ints, attributes: int, labels: int, y: Ints
 ) -> tuple[Offsets, Ints]: ...
+def sample_blocks(
+    sampling: str,
+    non_uniformity: float,
+    permutation_every: int,
+    seed: int,
+    sample_weights: Floats,
+    smoothness: Floats,
+    gaps: Floats,
+    lengths: Floats,
+    draws: int,
+) -> Offsets: ...
 
 class ObservedPairs:
     def __init__(self, row_starts: Offsets, row_labels: Ints, labels: int) -> None: ...
@@ -53,6 +64,7 @@ class _Field:
     def decode(self, weights: Floats, first: int, last: int) -> Ints: ...
     def marginals(self, weights: Floats, first: int, last: int) -> Floats: ...
     def potentials(self, weights: Floats, block: int) -> Floats: ...
+    def radius(self, block: int) -> tuple[float, float]: ...
 
 class _Chain(_Field):
     def kbest(self, weights: Floats, block: int, k: int) -> tuple[Ints, Floats]: ...
@@ -130,6 +142,8 @@ class _Dual:
     @property
     def gap_estimate(self) -> float: ...
     @property
+    def chi(self) -> float: ...
+    @property
     def epsilon(self) -> float: ...
     @property
     def updates(self) -> int: ...
@@ -146,6 +160,7 @@ class _SDCA(_Dual):
     def __init__(
         self,
         field: _Field,
+        sampling: str,
         non_uniformity: float,
         permutation_every: int,
         subprecision: float,
@@ -161,6 +176,7 @@ class _OEG(_Dual):
     def __init__(
         self,
         field: _Field,
+        sampling: str,
         non_uniformity: float,
         permutation_every: int,
         secant: bool,

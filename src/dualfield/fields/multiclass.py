@@ -48,7 +48,9 @@ class Multiclass(Field):
     name: ClassVar[str] = "Multiclass"
     # Points are often dense and far from centred, where the dual method needs thousands of passes.
     default_solver: str = "lbfgs"
-    offers: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables", "compact potentials"})
+    offers: ClassVar[frozenset[str]] = frozenset(
+        {"exact marginals", "entropy", "clique tables", "compact potentials", "one node"}
+    )
 
     def __init__(
         self,

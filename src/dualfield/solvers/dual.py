@@ -12,26 +12,42 @@ import numpy.typing as npt
 from dualfield.fields import Field
 from dualfield.solvers.base import Bound, Run, Solver, check_count, check_number
 
-__all__ = ["DualRun", "DualSolver"]
+__all__ = ["DualRun", "DualSolver", "Sampling", "one_of"]
+
+_ROUNDING = 1e-13  # relative error of the dual's bookkeeping
+
+Sampling = Literal["gap", "uniform", "importance", "gap*importance", "max", "safemax", "residual"]
 
 
 @dataclass(frozen=True)
 class DualSolver(Solver):
     """How a dual method draws its blocks; :class:`~dualfield.solvers.SDCA` explains the parameters."""
 
-    sampling: Literal["gap", "uniform"] = "gap"
+    sampling: Sampling = "gap"
     non_uniformity: float = 0.9
     permutation_every: int = 5
 
+    samplings: ClassVar[tuple[str, ...]] = ("gap", "uniform", "importance", "gap*importance", "max", "safemax")
+
     def __post_init__(self) -> None:
-        if self.sampling not in ("gap", "uniform"):
-            raise ValueError(f"{self.name}: sampling must be 'gap' or 'uniform'; got {self.sampling!r}.")
+        one_of(self.name, "sampling", self.sampling, self.samplings)
         check_number(self.name, "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
         check_count(self.name, "permutation_every", self.permutation_every, 0)
 
-    def _draws(self) -> tuple[float, int]:
-        """The share of draws by gap and the period of permutations, as the core takes them."""
-        return (self.non_uniformity, int(self.permutation_every)) if self.sampling == "gap" else (0.0, 0)
+    def _draws(self) -> tuple[str, float, int]:
+        """The rule, its share of the draws and the period of permutations, as the core takes them."""
+        return (
+            self.sampling,
+            float(self.non_uniformity),
+            0 if self.sampling == "uniform" else int(self.permutation_every),
+        )
+
+
+def one_of(owner: str, name: str, value: object, choices: tuple[str, ...], otherwise: str = "") -> None:
+    """Refuse a parameter that is none of the choices; ``otherwise`` names what else it may be."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(map(repr, choices[:-1])) + f" or {choices[-1]!r}" + otherwise
+        raise ValueError(f"{owner}: {name} must be {listed}; got {value!r}.")
 
 
 class DualRun(Run):
@@ -39,9 +55,10 @@ class DualRun(Run):
 
     evaluations_column: ClassVar[str]  # what the method evaluates to find its steps
 
-    def __init__(self, solver: Solver, field: Field, core: Any) -> None:
+    def __init__(self, solver: DualSolver, field: Field, core: Any) -> None:
         super().__init__(solver, field)
         self._core = core
+        self._chases_maximum = solver.sampling in ("max", "safemax")
         self._started = False
         self._marks = (0, 0, 0.0)  # updates, evaluations and step total at the end of the last pass
 
@@ -65,6 +82,9 @@ class DualRun(Run):
 
     def estimate(self) -> tuple[float, float]:
         gap = math.nan if self._core.diverged else self._core.gap_estimate
+        # Chasing the largest recorded gap leaves only stale ones: at the level of rounding their sum says nothing.
+        if self._chases_maximum and gap <= _ROUNDING * abs(self._core.dual):
+            gap = 0.0
         return gap, self._core.dual + gap
 
     @property
@@ -101,6 +121,7 @@ class DualRun(Run):
         return {
             "dual": self._core.dual,
             "gap_estimate": self._core.gap_estimate,
+            "chi": self._core.chi,
             "mean_step": steps / max(updates, 1),
             self.evaluations_column: evaluations / max(updates, 1),
         }

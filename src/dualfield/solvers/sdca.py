@@ -31,14 +31,26 @@ class SDCA(DualSolver):
 
     Parameters
     ----------
-    sampling : {"gap", "uniform"}
-        How blocks are drawn after a first pass in random order: in proportion to their recorded gaps, or uniformly.
+    sampling : {"gap", "uniform", "importance", "gap*importance", "max", "safemax", "residual"}
+        How blocks are drawn after a first pass in random order, with ``c_i g_i`` the gap recorded at the block's last
+        visit and ``L_i = l2 + c_i R_i`` its smoothness::
+
+            gap             p_i ∝ c_i g_i
+            uniform
+            importance      p_i ∝ L_i
+            gap*importance  p_i ∝ c_i g_i L_i
+            max             the block of largest c_i g_i
+            safemax         the same, but a share of the draws is uniform
+            residual        p_i ∝ ‖ν − μ_i‖₁ (c_i L_i)^½, at the last visit; one-node fields only
+
+        ``R_i`` is the squared distance between the features of the truth and those of the labelling that has
+        everywhere the label rarest in it.
     non_uniformity : float in [0, 1]
-        With "gap": the share of draws that follow the gaps; the rest are uniform.
+        The share of draws that follow the rule; the rest are uniform. Without effect on "uniform" and "max".
     permutation_every : int
-        With "gap": one pass in so many visits every block once in random order, which keeps the recorded gaps
-        fresh (they go stale under weak regularisation); 0: only the first pass does. The paper has 0 here, and
-        0.8 for the share.
+        One pass in so many visits every block once in random order, which keeps the recorded gaps fresh (they go
+        stale under weak regularisation); 0: only the first pass does. The paper has 0 here, and 0.8 for the share.
+        Without effect on "uniform".
     subprecision : float
         The line search ends when its next move would be shorter than this fraction of the step.
     epsilon : float in (0, 1] or "auto"
@@ -54,6 +66,7 @@ class SDCA(DualSolver):
     epsilon: float | Literal["auto"] = "auto"
 
     name: ClassVar[str] = "SDCA"
+    samplings: ClassVar[tuple[str, ...]] = (*DualSolver.samplings, "residual")
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
 
     def __post_init__(self) -> None:
@@ -61,6 +74,15 @@ class SDCA(DualSolver):
         check_number("SDCA", "subprecision", self.subprecision, lambda x: 0 < x < 1, "in (0, 1)")
         if self.epsilon != "auto":
             check_number("SDCA", "epsilon", self.epsilon, lambda x: 0 < x <= 1, "in (0, 1] or 'auto'")
+
+    def check(self, field: Field) -> None:
+        """Refuse a field that lacks something, by name."""
+        super().check(field)
+        if self.sampling == "residual" and "one node" not in field.offers:
+            raise TypeError(
+                f"SDCA: sampling='residual' needs one node a block, which {field.name} does not offer: over whole "
+                "labellings ‖ν − μ‖₁ cannot be computed, so choose another rule, such as 'gap'."
+            )
 
     def start(self, field: Field, seed: int) -> SDCARun:
         """Bind to a field; the first slice of work makes the start."""

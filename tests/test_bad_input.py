@@ -275,6 +275,12 @@ def test_an_unknown_sampling_rule_is_refused(solver: Any, sampling: Any) -> None
     refuses(ValueError, "OEG: sampling must be", lambda: OEG(sampling="residual"))
 
 
+@pytest.mark.parametrize("step", ["secant", 0, 0.0, -0.5, 1.5, np.inf, np.nan, True, None])
+def test_an_impossible_step_is_refused(step: Any) -> None:
+    match = rf"SDCA: step must be 'newton', .* or a number in \(0, 1\]; got {re.escape(repr(step))}"
+    refuses(ValueError, match, lambda: SDCA(step=step))
+
+
 def test_estimators_pass_the_refusal_on() -> None:
     refuses(TypeError, "Clairvoyant needs", lambda: ChainCRF(solver=Clairvoyant()).fit(X, Y))
     refuses(TypeError, "Clairvoyant needs", lambda: SoftmaxRegression(solver=Clairvoyant()).fit(np.eye(2), [0, 1]))

@@ -21,6 +21,7 @@ SOLVERS: list[Solver] = [
     SDCA(sampling="gap*importance"),
     SDCA(sampling="max"),
     SDCA(sampling="safemax"),
+    SDCA(step="golden"),
     OEG(),
     OEG(sampling="safemax"),
     OEG(sampling="uniform", step="published"),

@@ -1,12 +1,11 @@
 // Solvers on fields. A solver object is the state of a run: Python decides how long it runs and when it
 // stops.
-#include <nanobind/stl/string.h>
-
 #include <string>
 #include <type_traits>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bound_fields.hpp"
+#include "bindings/rule_names.hpp"
 #include "solvers/lbfgs.hpp"
 #include "solvers/oeg.hpp"
 #include "solvers/sdca.hpp"
@@ -80,19 +79,6 @@ void restore_run(Solver& solver, const nb::dict& state) {
     solver.sampler().restore(counters.data()[0], std::move(new_order), recorded.data(), factors.data(), drawing.data());
     solver.random().set_state({words.data()[0], words.data()[1], words.data()[2], words.data()[3]});
     solver.restore_numbers(counters.data(), numbers.data());
-}
-
-// By the name that the Python side has.
-SamplingRule sampling_rule(const std::string& name) {
-    constexpr std::pair<const char*, SamplingRule> kNames[] = {
-        {"uniform", SamplingRule::kUniform},   {"importance", SamplingRule::kImportance},
-        {"gap", SamplingRule::kGap},           {"gap*importance", SamplingRule::kGapImportance},
-        {"max", SamplingRule::kMax},           {"safemax", SamplingRule::kSafeMax},
-        {"residual", SamplingRule::kResidual},
-    };
-    for (const auto& [known, rule] : kNames)
-        if (name == known) return rule;
-    throw nb::value_error("the sampling rule is unknown");
 }
 
 template <class F>
@@ -179,15 +165,16 @@ void bind_sdca(nb::module_& m, const char* name) {
     bound.def(
         "__init__",
         [](Solver* self, const F& field, const std::string& sampling, double non_uniformity, Index permutation_every,
-           double subprecision, double epsilon, std::uint64_t seed) {
+           const std::string& step, double subprecision, double step_size, double epsilon, std::uint64_t seed) {
             check_trainable(field);
             const SamplingRule rule = sampling_rule(sampling);
             require((rule != SamplingRule::kResidual || std::is_same_v<F, Multiclass>),
                     "only a one-node field has residuals");
-            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, subprecision, epsilon);
+            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed},
+                              {step_rule(step), subprecision, step_size}, epsilon);
         },
-        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "subprecision"_a, "epsilon"_a, "seed"_a,
-        nb::keep_alive<1, 2>());
+        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "step"_a, "subprecision"_a, "step_size"_a,
+        "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
 }
 

@@ -5,7 +5,7 @@
 //     nu    = marginals of block i under w                      (one call of the oracle)
 //     g_i   = log Z - <theta, mu_i> - H(mu_i) = KL(mu_i || nu)  (the block's duality gap; no logarithms needed)
 //     delta = nu - mu_i,   v = -(c_i / l2) E_delta F            (ascent direction, and its image in the weights)
-//     gamma = argmax of the dual along (delta, v)               (line_search.hpp)
+//     gamma = argmax of the dual along (delta, v)               (line_search.hpp, which has other rules too)
 //     mu_i += gamma delta,   w += gamma v
 #pragma once
 
@@ -25,15 +25,17 @@ class SDCA : public DualRun<F, SDCA<F>> {
 
    public:
     // epsilon: the start epsilon * uniform + (1 - epsilon) * truth; 0 takes the best one.
-    SDCA(const F& field, const SamplingOptions& sampling, double subprecision, double epsilon)
+    SDCA(const F& field, const SamplingOptions& sampling, const StepOptions& step, double epsilon)
         : Base(field, sampling),
-          subprecision_(subprecision),
+          step_(step),
           given_epsilon_(epsilon),
           offsets_(Base::offsets_by(field, [&](Index i) { return field.table_size(i); })),
           tables_(std::make_unique_for_overwrite<double[]>(offsets_.back())) {}
 
     // The arrays that a saved run needs beside those of DualRun.
-    std::vector<std::pair<double*, Index>> kept() { return {{tables_.get(), offsets_.back()}}; }
+    std::vector<std::pair<double*, Index>> kept() {
+        return {{tables_.get(), offsets_.back()}, {&step_.size, guaranteed() ? 1 : 0}};
+    }
 
    private:
     using Base::candidate_, Base::marginals_, Base::potentials_;
@@ -61,7 +63,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
 
         const double quadratic = c / field_.l2() * field_.pull(i, m, direction_);
         const LineSearchResult found =
-            newton_line_search(field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i], subprecision_);
+            find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
         axpy(size, found.step, delta, mu);
         field_.apply(weights_.data(), -found.step * c / field_.l2(), direction_);
 
@@ -70,8 +72,20 @@ class SDCA : public DualRun<F, SDCA<F>> {
         Base::record_step(i, {gap, found.entropy, found.ascent, found.step});
     }
 
+    // The step gamma = l2 / (l2 + max_i c_i R_i), with bounds for the R_i, ascends on every block. Per unit of sample weight
+    //     H(mu + gamma delta) >= (1 - gamma) H(mu) + gamma H(nu) + gamma (1 - gamma) / 2 |delta|_1^2,
+    // with the 1-norm over labellings: the entropy is strongly concave there (Pinsker), and of all distributions with
+    // given clique marginals the table's is the one of largest entropy. The quadratic is c_i / l2 |E_delta F|^2, at most
+    // c_i R_i / l2 |delta|_1^2, as delta sums to zero and so E_delta F = E_delta(F - F_i). With gap and residual as in
+    // update(), H(nu) - H(mu) + residual = gap, hence
+    //     f(gamma) - f(0) >= gamma gap + gamma / 2 (1 - gamma (l2 + c_i R_i) / l2) |delta|_1^2 >= gamma gap >= 0.
+    // This is equation (22) of the paper, with sample weights.
+    bool guaranteed() const { return step_.rule == StepRule::kGuaranteed; }
+    void set_guaranteed_step() { step_.size = field_.l2() / (field_.l2() + largest_radius_); }
+
     // The start: along epsilon * uniform + (1 - epsilon) * truth, w is epsilon times its value at the uniform end.
     void prepare(Index i) {
+        if (guaranteed()) largest_radius_ = std::max(largest_radius_, field_.sample_weight(i) * field_.radius_bound(i));
         double* m = room(marginals_, field_.compact_size(i));
         field_.uniform(i, m);
         field_.subtract_truth(i, m);
@@ -80,6 +94,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
     }
 
     void choose_start() {
+        if (guaranteed()) set_guaranteed_step();
         const double norm = squared_norm(field_.dimension(), weights_.data());
         const auto entropy_at = [&](Index i, double epsilon) { return field_.initial_entropy(i, epsilon); };
         epsilon_ =
@@ -103,7 +118,9 @@ class SDCA : public DualRun<F, SDCA<F>> {
 
     double* table(Index i) { return tables_.get() + offsets_[i]; }
 
-    double subprecision_, given_epsilon_;
+    StepOptions step_;
+    double largest_radius_ = 0.0;  // max_i c_i R_i
+    double given_epsilon_;
     std::vector<Index> offsets_;
     std::unique_ptr<double[]> tables_;  // mu, block after block; none for blocks of sample weight zero
 };

@@ -24,7 +24,7 @@ def started(
     field: Field, epsilon: float = 0.0, seed: int = 0, non_uniformity: float = 0.8, subprecision: float = 1e-6
 ) -> Any:
     """The compiled solver after its start; ``epsilon`` zero is "auto"."""
-    core = compiled("SDCA", field)(field.core, "gap", non_uniformity, 0, subprecision, epsilon, seed)
+    core = compiled("SDCA", field)(field.core, "gap", non_uniformity, 0, "newton", subprecision, 0.0, epsilon, seed)
     assert core.start(3600.0)
     return core
 
@@ -312,6 +312,12 @@ def test_seeds_give_different_runs() -> None:
         ({"permutation_every": 1.5}, "SDCA: permutation_every must be an integer, at least 0; got 1.5"),
         ({"permutation_every": True}, "SDCA: permutation_every must be an integer"),
         ({"permutation_every": -1}, "SDCA: permutation_every must be an integer, at least 0; got -1"),
+        ({"step": 0.0}, r"SDCA: step must be 'newton', .*'guaranteed' or a number in \(0, 1\]; got 0.0"),
+        ({"step": 1.5}, r"SDCA: step must be .* a number in \(0, 1\]; got 1.5"),
+        ({"step": np.nan}, "SDCA: step must be .*; got nan"),
+        ({"step": True}, "SDCA: step must be .*; got True"),
+        ({"step": None}, "SDCA: step must be .*; got None"),
+        ({"step": "fixed"}, "SDCA: step must be 'newton', 'newton-1', 'golden', 'guaranteed' or .*; got 'fixed'"),
         ({"subprecision": 0.0}, r"SDCA: subprecision must be in \(0, 1\); got 0.0"),
         ({"subprecision": 1.0}, r"SDCA: subprecision must be in \(0, 1\)"),
         ({"epsilon": 0.0}, r"SDCA: epsilon must be in \(0, 1\] or 'auto'; got 0.0"),

@@ -28,7 +28,9 @@ def line_search(
     residual: float,
     quadratic: float,
     entropy_at_mu: float,
+    rule: str,
     subprecision: float,
+    size: float,
 ) -> tuple[float, float, float, int]: ...
 def fast_exp(x: Floats) -> Floats: ...
 def fast_log(x: Floats) -> Floats: ...
@@ -163,7 +165,9 @@ class _SDCA(_Dual):
         sampling: str,
         non_uniformity: float,
         permutation_every: int,
+        step: str,
         subprecision: float,
+        step_size: float,
         epsilon: float,
         seed: int,
     ) -> None: ...

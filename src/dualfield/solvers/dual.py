@@ -43,10 +43,10 @@ class DualSolver(Solver):
         )
 
 
-def one_of(owner: str, name: str, value: object, choices: tuple[str, ...], otherwise: str = "") -> None:
-    """Refuse a parameter that is none of the choices; ``otherwise`` names what else it may be."""
+def one_of(owner: str, name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a parameter that is none of the choices."""
     if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(map(repr, choices[:-1])) + f" or {choices[-1]!r}" + otherwise
+        listed = ", ".join(map(repr, choices[:-1])) + f" or {choices[-1]!r}"
         raise ValueError(f"{owner}: {name} must be {listed}; got {value!r}.")
 
 

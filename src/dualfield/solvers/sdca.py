@@ -11,6 +11,8 @@ from dualfield.solvers.dual import DualRun, DualSolver
 
 __all__ = ["SDCA"]
 
+_STEPS = ("newton", "newton-1", "golden", "guaranteed")
+
 
 @dataclass(frozen=True)
 class SDCA(DualSolver):
@@ -22,7 +24,7 @@ class SDCA(DualSolver):
         ν = marginals of block i under w               one call of the oracle
         g_i = KL(μ_i ‖ ν)                              the block's duality gap
         δ = ν − μ_i,   v = −(c_i/l2) E_δ F             ascent direction, and its image in the weights
-        γ = argmax of the dual along (δ, v)            Newton's method, no further oracle call
+        γ = argmax of the dual along (δ, v)            no further oracle call; or another rule, see ``step``
         μ_i += γ δ,    w += γ v
 
     ``Σ c_i g_i`` is the duality gap. The gaps recorded at each visit estimate it; when the estimate passes the
@@ -51,8 +53,14 @@ class SDCA(DualSolver):
         One pass in so many visits every block once in random order, which keeps the recorded gaps fresh (they go
         stale under weak regularisation); 0: only the first pass does. The paper has 0 here, and 0.8 for the share.
         Without effect on "uniform".
+    step : {"newton", "newton-1", "golden", "guaranteed"} or float in (0, 1]
+        How γ is found. "newton": Newton's method on the derivative of the dual along the segment. "golden": golden
+        sections on its values. "guaranteed": ``γ = l2 / (l2 + max_i c_i R_i)`` with
+        ``R_i = (‖F(y_i)‖ + max_y ‖F(y)‖)²`` or a bound on it, which ascends on every block by at least γ times its gap.
+        These three never lower the dual. "newton-1": one Newton step from γ = 0.5, cut to [0, 1]. A number: always
+        that γ. With these two the dual may fall and nothing ensures convergence, but certificates are true all the same.
     subprecision : float
-        The line search ends when its next move would be shorter than this fraction of the step.
+        "newton" ends when its next move would be shorter than this fraction of the step, "golden" when its bracket is.
     epsilon : float in (0, 1] or "auto"
         The start ``μ_i = ε · uniform + (1 − ε) · truth``, equation (21). "auto" takes the ε of largest dual value.
 
@@ -62,6 +70,7 @@ class SDCA(DualSolver):
     >>> crf = ChainCRF(solver=SDCA(sampling="uniform"), random_state=0)
     """
 
+    step: Literal["newton", "newton-1", "golden", "guaranteed"] | float = "newton"
     subprecision: float = 0.05
     epsilon: float | Literal["auto"] = "auto"
 
@@ -71,6 +80,9 @@ class SDCA(DualSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not (isinstance(self.step, str) and self.step in _STEPS):
+            rule = ", ".join(map(repr, _STEPS)) + " or a number in (0, 1]"
+            check_number("SDCA", "step", self.step, lambda x: 0 < x <= 1, rule)
         check_number("SDCA", "subprecision", self.subprecision, lambda x: 0 < x < 1, "in (0, 1)")
         if self.epsilon != "auto":
             check_number("SDCA", "epsilon", self.epsilon, lambda x: 0 < x <= 1, "in (0, 1] or 'auto'")
@@ -89,7 +101,9 @@ class SDCA(DualSolver):
         core = compiled("SDCA", field)(
             field.core,
             *self._draws(),
+            self.step if isinstance(self.step, str) else "fixed",
             self.subprecision,
+            0.0 if isinstance(self.step, str) else float(self.step),
             0.0 if self.epsilon == "auto" else float(self.epsilon),
             seed,
         )

@@ -275,6 +275,25 @@ def test_an_unknown_sampling_rule_is_refused(solver: Any, sampling: Any) -> None
     refuses(ValueError, "OEG: sampling must be", lambda: OEG(sampling="residual"))
 
 
+@pytest.mark.parametrize("solver", [SDCA, OEG])
+@pytest.mark.parametrize(
+    ("parameter", "value", "rule"),
+    [
+        ("non_uniformity", -0.1, r"in \[0, 1\]"),
+        ("non_uniformity", 1.1, r"in \[0, 1\]"),
+        ("non_uniformity", "much", r"in \[0, 1\]"),
+        ("permutation_every", -1, "an integer, at least 0"),
+        ("refresh_every", -1, "an integer, at least 0"),
+        ("refresh_every", 1.5, "an integer, at least 0"),
+        ("refresh_every", True, "an integer, at least 0"),
+        ("refresh_every", None, "an integer, at least 0"),
+    ],
+)
+def test_impossible_parameters_of_dual_methods_are_refused(solver: Any, parameter: str, value: Any, rule: str) -> None:
+    match = f"{solver.name}: {parameter} must be {rule}; got {value!r}"
+    refuses(ValueError, match, lambda: solver(**{parameter: value}))
+
+
 @pytest.mark.parametrize("step", ["secant", 0, 0.0, -0.5, 1.5, np.inf, np.nan, True, None])
 def test_an_impossible_step_is_refused(step: Any) -> None:
     match = rf"SDCA: step must be 'newton', .* or a number in \(0, 1\]; got {re.escape(repr(step))}"

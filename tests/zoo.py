@@ -20,10 +20,10 @@ SOLVERS: list[Solver] = [
     SDCA(sampling="importance"),
     SDCA(sampling="gap*importance"),
     SDCA(sampling="max"),
-    SDCA(sampling="safemax"),
+    SDCA(sampling="safemax", refresh_every=3),
     SDCA(step="golden"),
     OEG(),
-    OEG(sampling="safemax"),
+    OEG(sampling="safemax", refresh_every=2),
     OEG(sampling="uniform", step="published"),
     LBFGS(),
 ]

@@ -126,6 +126,7 @@ void bind_dual(nb::class_<Solver>& bound) {
         .def_prop_ro("chi", &Solver::chi)
         .def_prop_ro("epsilon", &Solver::epsilon)
         .def_prop_ro("updates", &Solver::updates)
+        .def_prop_ro("adopted_at", &Solver::adopted_at)
         .def_prop_ro("oracle_calls", &Solver::oracle_calls)
         .def_prop_ro("evaluations", &Solver::evaluations)
         .def_prop_ro("step_total", &Solver::step_total)
@@ -176,6 +177,7 @@ void bind_sdca(nb::module_& m, const char* name) {
         "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "step"_a, "subprecision"_a, "step_size"_a,
         "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
+    bound.def_prop_ro("timings", &Solver::timings);
 }
 
 template <class F>

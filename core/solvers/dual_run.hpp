@@ -75,6 +75,7 @@ class DualRun {
             sampler_.record(i, confirmation_.gaps()[i]);
         }
         dual_ = confirmation_.certificate().dual;
+        adopted_at_ = updates_;
         confirmation_.discard();
     }
 
@@ -93,22 +94,26 @@ class DualRun {
     double epsilon() const { return epsilon_; }
     Index draws_per_pass() const { return sampler_.draws_per_pass(); }
     Index updates() const { return updates_; }
+    Index adopted_at() const { return adopted_at_; }  // after how many updates adopt_confirmed() was last called
     Index oracle_calls() const { return oracle_calls_ + confirmation_.oracle_calls(); }
     Index evaluations() const { return evaluations_; }
     double step_total() const { return step_total_; }
 
     // A saved run: its vectors, the generator, and the numbers below. Method::kept() adds what the method keeps.
-    static constexpr Index kCounters = 4, kNumbers = 3;
+    static constexpr Index kCounters = 5, kNumbers = 3;
     std::vector<double>& mutable_weights() { return weights_; }
     std::vector<double>& entropies() { return entropy_; }
     Random& random() { return random_; }
     BlockSampler& sampler() { return sampler_; }
-    std::vector<Index> counters() const { return {sampler_.draws(), updates_, oracle_calls(), evaluations_}; }
+    std::vector<Index> counters() const {
+        return {sampler_.draws(), updates_, oracle_calls(), evaluations_, adopted_at_};
+    }
     std::vector<double> numbers() const { return {step_total_, dual_, epsilon_}; }
     void restore_numbers(const Index* counters, const double* numbers) {
         updates_ = counters[1];
         oracle_calls_ = counters[2];
         evaluations_ = counters[3];
+        adopted_at_ = counters[4];
         step_total_ = numbers[0];
         dual_ = numbers[1];
         epsilon_ = numbers[2];
@@ -180,7 +185,7 @@ class DualRun {
     }
 
     double step_total_ = 0.0;
-    Index updates_ = 0;
+    Index updates_ = 0, adopted_at_ = 0;
     Index start_cursor_ = 0;
     Index idle_ = 0;  // updates since a block last moved
     bool diverged_ = false;

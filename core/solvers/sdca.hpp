@@ -37,7 +37,12 @@ class SDCA : public DualRun<F, SDCA<F>> {
         return {{tables_.get(), offsets_.back()}, {&step_.size, guaranteed() ? 1 : 0}};
     }
 
+    // Seconds in the line search and in whole updates, of those updates that were timed: one in kTimedEvery.
+    std::pair<double, double> timings() const { return {search_seconds_, update_seconds_}; }
+
    private:
+    static constexpr Index kTimedEvery = 16;
+
     using Base::candidate_, Base::marginals_, Base::potentials_;
     using Base::direction_, Base::entropy_, Base::epsilon_, Base::field_, Base::oracle_, Base::weights_;
 
@@ -49,6 +54,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         double* m = room(marginals_, compact_size);
         double* delta = room(candidate_, size);
         double* mu = table(i);
+        Stopwatch watch(Base::oracle_calls_ % kTimedEvery == 0);
 
         field_.score(i, weights_.data(), theta);
         field_.center(i, theta);
@@ -62,14 +68,17 @@ class SDCA : public DualRun<F, SDCA<F>> {
         if (Base::sampler_.needs_length()) Base::sampler_.record_length(i, absolute_sum(size, delta));
 
         const double quadratic = c / field_.l2() * field_.pull(i, m, direction_);
+        const double before = watch.seconds();
         const LineSearchResult found =
             find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
+        search_seconds_ += watch.seconds() - before;
         axpy(size, found.step, delta, mu);
         field_.apply(weights_.data(), -found.step * c / field_.l2(), direction_);
 
         ++Base::oracle_calls_;
         Base::evaluations_ += found.evaluations;
         Base::record_step(i, {gap, found.entropy, found.ascent, found.step});
+        update_seconds_ += watch.seconds();
     }
 
     // The step gamma = l2 / (l2 + max_i c_i R_i), with bounds for the R_i, ascends on every block. Per unit of sample weight
@@ -121,6 +130,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
     StepOptions step_;
     double largest_radius_ = 0.0;  // max_i c_i R_i
     double given_epsilon_;
+    double search_seconds_ = 0.0, update_seconds_ = 0.0;
     std::vector<Index> offsets_;
     std::unique_ptr<double[]> tables_;  // mu, block after block; none for blocks of sample weight zero
 };

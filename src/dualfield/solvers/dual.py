@@ -26,6 +26,7 @@ class DualSolver(Solver):
     sampling: Sampling = "gap"
     non_uniformity: float = 0.9
     permutation_every: int = 5
+    refresh_every: int = 0
 
     samplings: ClassVar[tuple[str, ...]] = ("gap", "uniform", "importance", "gap*importance", "max", "safemax")
 
@@ -33,6 +34,7 @@ class DualSolver(Solver):
         one_of(self.name, "sampling", self.sampling, self.samplings)
         check_number(self.name, "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
         check_count(self.name, "permutation_every", self.permutation_every, 0)
+        check_count(self.name, "refresh_every", self.refresh_every, 0)
 
     def _draws(self) -> tuple[str, float, int]:
         """The rule, its share of the draws and the period of permutations, as the core takes them."""
@@ -59,19 +61,38 @@ class DualRun(Run):
         super().__init__(solver, field)
         self._core = core
         self._chases_maximum = solver.sampling in ("max", "safemax")
+        self._refresh_every = int(solver.refresh_every)
         self._started = False
+        self._estimated_gap = self._true_gap = math.nan  # at the end of the last pass
         self._marks = (0, 0, 0.0)  # updates, evaluations and step total at the end of the last pass
 
     def advance(self, seconds: float) -> bool:
         if not self._started:
             self._started = self._core.start(seconds)
             return False
-        per_pass = self._core.updates_per_pass
-        missing = per_pass - self._core.updates % per_pass
-        return bool(self._core.run(missing, seconds) == missing or self._core.diverged)
+        if not self._refresh_due():
+            per_pass = self._core.updates_per_pass
+            missing = per_pass - self._core.updates % per_pass
+            if self._core.run(missing, seconds) < missing and not self._core.diverged:
+                return False
+            self._estimated_gap, self._true_gap = self._core.gap_estimate, math.nan
+            return not self._refresh_due()
+        if not self.confirm(seconds):
+            return False
+        self.adopt()
+        return True
+
+    def _refresh_due(self) -> bool:
+        """Whether a pass has just ended after which all gaps are to be computed, and they are not yet."""
+        updates, period = self._core.updates, self._refresh_every * self._core.updates_per_pass
+        due = period > 0 and updates > 0 and updates % period == 0 and updates != self._core.adopted_at
+        return bool(due and not self._core.diverged)
 
     def confirm(self, seconds: float) -> bool:
-        return bool(self._core.confirm(seconds))
+        complete = bool(self._core.confirm(seconds))
+        if complete:
+            self._true_gap = self.bound.gap
+        return complete
 
     def adopt(self) -> None:
         self._core.adopt_confirmed()
@@ -81,7 +102,8 @@ class DualRun(Run):
         return Bound(*self._core.certificate)
 
     def estimate(self) -> tuple[float, float]:
-        gap = math.nan if self._core.diverged else self._core.gap_estimate
+        diverged = self._core.diverged or math.isnan(self._core.dual)  # no dual: a refresh could not certify
+        gap = math.nan if diverged else self._core.gap_estimate
         # Chasing the largest recorded gap leaves only stale ones: at the level of rounding their sum says nothing.
         if self._chases_maximum and gap <= _ROUNDING * abs(self._core.dual):
             gap = 0.0
@@ -120,7 +142,8 @@ class DualRun(Run):
         self._marks = marks
         return {
             "dual": self._core.dual,
-            "gap_estimate": self._core.gap_estimate,
+            "gap_estimate": self._estimated_gap,
+            "true_gap": self._true_gap,
             "chi": self._core.chi,
             "mean_step": steps / max(updates, 1),
             self.evaluations_column: evaluations / max(updates, 1),

@@ -47,6 +47,9 @@ class OEG(DualSolver):
     permutation_every : int
         One pass in so many visits every block once in random order; 0: only the first pass does. Without effect on
         "uniform".
+    refresh_every : int
+        After every so many passes, a full pass computes w, the entropies and all gaps afresh, as the confirming pass
+        does; 0: none but that one.
     step : {"secant", "published"}
         How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
         says; or up by 1.05, as published.

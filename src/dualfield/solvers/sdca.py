@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -31,6 +32,10 @@ class SDCA(DualSolver):
     tolerance, a full pass recomputes w, the entropies and all gaps from the stored marginals, and that is what is
     reported. Memory: the tables, for chains ``8 (K² (T − 1) + K T)`` bytes a sequence.
 
+    The history adds, per pass: ``dual``; ``gap_estimate``, the sum of the recorded gaps, and ``true_gap``, where a full
+    pass computed it; ``chi``, the non-uniformity ``(mean g²)^½ / mean g`` of the recorded gaps; ``mean_step``;
+    ``line_search_evaluations`` an update; ``line_search_share``, of the time (one update in 16 is timed).
+
     Parameters
     ----------
     sampling : {"gap", "uniform", "importance", "gap*importance", "max", "safemax", "residual"}
@@ -53,14 +58,18 @@ class SDCA(DualSolver):
         One pass in so many visits every block once in random order, which keeps the recorded gaps fresh (they go
         stale under weak regularisation); 0: only the first pass does. The paper has 0 here, and 0.8 for the share.
         Without effect on "uniform".
+    refresh_every : int
+        After every so many passes, a full pass computes w, the entropies and all gaps afresh, as the confirming pass
+        does; 0: none but that one. Lengths for "residual" stay those of the last visits.
     step : {"newton", "newton-1", "golden", "guaranteed"} or float in (0, 1]
         How γ is found. "newton": Newton's method on the derivative of the dual along the segment. "golden": golden
         sections on its values. "guaranteed": ``γ = l2 / (l2 + max_i c_i R_i)`` with
-        ``R_i = (‖F(y_i)‖ + max_y ‖F(y)‖)²`` or a bound on it, which ascends on every block by at least γ times its gap.
-        These three never lower the dual. "newton-1": one Newton step from γ = 0.5, cut to [0, 1]. A number: always
-        that γ. With these two the dual may fall and nothing ensures convergence, but certificates are true all the same.
+        ``R_i = (‖F(y_i)‖ + max_y ‖F(y)‖)²`` or a bound on it: every block ascends by at least γ times its gap. These
+        three never lower the dual. "newton-1": one Newton step from γ = 0.5, cut to [0, 1]. A number: always that γ.
+        With these two the dual may fall and nothing ensures convergence; certificates are true all the same.
     subprecision : float
-        "newton" ends when its next move would be shorter than this fraction of the step, "golden" when its bracket is.
+        "newton" ends when its next move would be shorter than this fraction of the step; "golden", when its bracket
+        is.
     epsilon : float in (0, 1] or "auto"
         The start ``μ_i = ε · uniform + (1 − ε) · truth``, equation (21). "auto" takes the ε of largest dual value.
 
@@ -114,3 +123,9 @@ class SDCARun(DualRun):
     """A run of :class:`SDCA`."""
 
     evaluations_column: ClassVar[str] = "line_search_evaluations"
+    _timed = (0.0, 0.0)  # seconds in the line search and in whole updates, at the end of the last pass
+
+    def record(self) -> dict[str, float]:
+        search, update = (now - before for now, before in zip(self._core.timings, self._timed, strict=True))
+        self._timed = self._core.timings
+        return {**super().record(), "line_search_share": search / update if update > 0 else math.nan}

@@ -300,6 +300,19 @@ def test_an_impossible_step_is_refused(step: Any) -> None:
     refuses(ValueError, match, lambda: SDCA(step=step))
 
 
+@pytest.mark.parametrize("init", ["truth", "Mixture", None, 0, ["mixture"]])
+def test_an_unknown_start_is_refused(init: Any) -> None:
+    match = f"SDCA: init must be 'mixture', .* or 'random'; got {re.escape(repr(init))}"
+    refuses(ValueError, match, lambda: SDCA(init=init))
+
+
+@pytest.mark.parametrize("init", ["peaked", "uniform", "random"])
+def test_a_start_without_epsilon_is_given_none(init: Any) -> None:
+    match = f"SDCA: epsilon belongs to init='mixture' and init='product', and init='{init}' has none; got epsilon=0.1"
+    refuses(ValueError, match, lambda: SDCA(init=init, epsilon=0.1))
+    assert SDCA(init=init).epsilon == "auto"
+
+
 def test_estimators_pass_the_refusal_on() -> None:
     refuses(TypeError, "Clairvoyant needs", lambda: ChainCRF(solver=Clairvoyant()).fit(X, Y))
     refuses(TypeError, "Clairvoyant needs", lambda: SoftmaxRegression(solver=Clairvoyant()).fit(np.eye(2), [0, 1]))

@@ -166,16 +166,17 @@ void bind_sdca(nb::module_& m, const char* name) {
     bound.def(
         "__init__",
         [](Solver* self, const F& field, const std::string& sampling, double non_uniformity, Index permutation_every,
-           const std::string& step, double subprecision, double step_size, double epsilon, std::uint64_t seed) {
+           const std::string& step, double subprecision, double step_size, const std::string& init, double epsilon,
+           std::uint64_t seed) {
             check_trainable(field);
             const SamplingRule rule = sampling_rule(sampling);
             require((rule != SamplingRule::kResidual || std::is_same_v<F, Multiclass>),
                     "only a one-node field has residuals");
             new (self) Solver(field, {rule, non_uniformity, permutation_every, seed},
-                              {step_rule(step), subprecision, step_size}, epsilon);
+                              {step_rule(step), subprecision, step_size}, {start_rule(init), epsilon});
         },
         "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "step"_a, "subprecision"_a, "step_size"_a,
-        "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
+        "init"_a, "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
     bound.def_prop_ro("timings", &Solver::timings);
 }

@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "bindings/arrays.hpp"
-#include "duality/line_search.hpp"
-#include "sampling/block_sampler.hpp"
+#include "solvers/sdca.hpp"
 
 namespace dualfield {
 
@@ -35,6 +34,13 @@ inline StepRule step_rule(const std::string& name) {
                                        {"golden", StepRule::kGolden},
                                        {"fixed", StepRule::kFixed},
                                        {"guaranteed", StepRule::kGuaranteed}});
+}
+
+inline StartRule start_rule(const std::string& name) {
+    return rule_named<StartRule>(name, {{"mixture", StartRule::kMixture},
+                                        {"product", StartRule::kProduct},
+                                        {"peaked", StartRule::kPeaked},
+                                        {"random", StartRule::kRandom}});
 }
 
 }  // namespace dualfield

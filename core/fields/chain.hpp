@@ -116,6 +116,11 @@ class Chain {
         return log_z;
     }
 
+    double infer_untied(Index i, const double* theta, double* table, Workspace& oracle) const {
+        const Index K = labels(), T = length(i), edges = (T - 1) * K * K;
+        return oracle.marginals({T, K, theta + edges, theta, K * K}, table + edges, table, nullptr);
+    }
+
     void compact(Index i, const double* table, double* m) const {
         const Index K = labels(), T = length(i);
         const double* nodes = table + (T - 1) * K * K;
@@ -256,6 +261,21 @@ class Chain {
         const double node = mixture_entropy(K, epsilon);
         if (T == 1) return node;
         return static_cast<double>(T - 1) * mixture_entropy(K * K, epsilon) - static_cast<double>(T - 2) * node;
+    }
+
+    void product_table(Index i, double epsilon, double* table) const {
+        const Index K = labels(), T = length(i);
+        const std::int32_t* y = labels_ + offset(i);
+        double* nodes = table + (T - 1) * K * K;
+        std::fill(nodes, nodes + T * K, epsilon / static_cast<double>(K));
+        for (Index t = 0; t < T; ++t) nodes[t * K + y[t]] += 1.0 - epsilon;
+        for (Index t = 0; t < T - 1; ++t)
+            for (Index k = 0; k < K; ++k)
+                for (Index j = 0; j < K; ++j) table[(t * K + k) * K + j] = nodes[t * K + k] * nodes[(t + 1) * K + j];
+    }
+
+    double product_entropy(Index i, double epsilon) const {
+        return static_cast<double>(length(i)) * mixture_entropy(labels(), epsilon);
     }
 
     void initial_potentials(Index i, double epsilon, double* theta) const {

@@ -64,11 +64,16 @@ concept TableField = DualField<F> && requires(const F field, typename F::Workspa
     { field.compact(i, input, output) };
     { field.repair_table(i, output) };  // makes the marginals of neighbouring cliques agree, to the last digit
 
+    // Inference on potentials of any clique, given in the layout of the table; fills the table.
+    { field.infer_untied(i, input, output, workspace) } -> std::same_as<double>;
+
     // The compact marginals of the uniform distribution; the start epsilon * uniform + (1 - epsilon) * truth, and its
-    // entropy.
+    // entropy; independent nodes, each that mixture, and their entropy.
     { field.uniform(i, output) };
     { field.initial_table(i, number, output) };
     { field.initial_entropy(i, number) } -> std::same_as<double>;
+    { field.product_table(i, number, output) };
+    { field.product_entropy(i, number) } -> std::same_as<double>;
 };
 
 // What solvers need that keep potentials: the mixture of two blocks' potentials is again one compact vector.

@@ -67,6 +67,10 @@ class Multiclass {
         return log_z;
     }
 
+    double infer_untied(Index i, const double* theta, double* table, Workspace& workspace) const {
+        return infer(i, theta, table, workspace);
+    }
+
     void compact(Index, const double* table, double* m) const { std::copy(table, table + labels_, m); }
     void subtract_truth(Index i, double* m) const { m[y_[i]] -= 1.0; }
     double true_score(Index i, const double* theta) const { return theta[y_[i]]; }
@@ -105,6 +109,9 @@ class Multiclass {
     }
 
     double initial_entropy(Index, double epsilon) const { return mixture_entropy(labels_, epsilon); }
+
+    void product_table(Index i, double epsilon, double* table) const { initial_table(i, epsilon, table); }
+    double product_entropy(Index i, double epsilon) const { return initial_entropy(i, epsilon); }
 
     void initial_potentials(Index i, double epsilon, double* theta) const {
         std::fill(theta, theta + labels_, 0.0);

@@ -139,6 +139,13 @@ class DualRun {
         return offsets;
     }
 
+    // weights += -a c_i / l2 (E_m F - F_i), the part of block i in w(mu); overwrites m.
+    void add_weights(Index i, double* m, double a, std::vector<double>& weights) {
+        field_.subtract_truth(i, m);
+        field_.pull(i, m, direction_);
+        field_.apply(weights.data(), -a * field_.sample_weight(i) / field_.l2(), direction_);
+    }
+
     struct Step {
         double gap;      // of the block before the step
         double entropy;  // of the block after it

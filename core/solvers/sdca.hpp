@@ -9,6 +9,7 @@
 //     mu_i += gamma delta,   w += gamma v
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -18,17 +19,29 @@
 
 namespace dualfield {
 
+// Where mu begins. Truth and uniform stand for the distributions; epsilon may be chosen (best_epsilon.hpp).
+enum class StartRule {
+    kMixture,  // epsilon * uniform + (1 - epsilon) * truth, equation (21)
+    kProduct,  // independent nodes, each the same mixture
+    kPeaked,   // potentials 10 on true labels and true pairs
+    kRandom,   // potentials log E with E exponential: on one node, uniform over all distributions
+};
+
+struct StartOptions {
+    StartRule rule;
+    double epsilon;  // of kMixture and kProduct; 0 takes the best one
+};
+
 template <TableField F>
 class SDCA : public DualRun<F, SDCA<F>> {
     using Base = DualRun<F, SDCA<F>>;
     friend Base;
 
    public:
-    // epsilon: the start epsilon * uniform + (1 - epsilon) * truth; 0 takes the best one.
-    SDCA(const F& field, const SamplingOptions& sampling, const StepOptions& step, double epsilon)
+    SDCA(const F& field, const SamplingOptions& sampling, const StepOptions& step, const StartOptions& start)
         : Base(field, sampling),
           step_(step),
-          given_epsilon_(epsilon),
+          start_(start),
           offsets_(Base::offsets_by(field, [&](Index i) { return field.table_size(i); })),
           tables_(std::make_unique_for_overwrite<double[]>(offsets_.back())) {}
 
@@ -92,28 +105,92 @@ class SDCA : public DualRun<F, SDCA<F>> {
     bool guaranteed() const { return step_.rule == StepRule::kGuaranteed; }
     void set_guaranteed_step() { step_.size = field_.l2() / (field_.l2() + largest_radius_); }
 
-    // The start: along epsilon * uniform + (1 - epsilon) * truth, w is epsilon times its value at the uniform end.
+    // Along the mixture, w(epsilon) = epsilon w(1). Along the product, p_t = y_t + epsilon (u - y_t) at each node, so edges
+    // add a square: w(epsilon) = epsilon a + epsilon^2 b. Its values at 1 and 1/2 give a and b.
     void prepare(Index i) {
         if (guaranteed()) largest_radius_ = std::max(largest_radius_, field_.sample_weight(i) * field_.radius_bound(i));
         double* m = room(marginals_, field_.compact_size(i));
-        field_.uniform(i, m);
-        field_.subtract_truth(i, m);
-        field_.pull(i, m, direction_);
-        field_.apply(weights_.data(), -field_.sample_weight(i) / field_.l2(), direction_);
+        if (start_.rule == StartRule::kMixture || start_.rule == StartRule::kProduct) {
+            field_.uniform(i, m);
+            Base::add_weights(i, m, 1.0, weights_);
+        }
+        if (start_.rule == StartRule::kProduct) {
+            halfway_.resize(field_.dimension(), 0.0);
+            field_.product_table(i, 0.5, room(candidate_, field_.table_size(i)));
+            field_.compact(i, candidate_.data(), m);
+            Base::add_weights(i, m, 1.0, halfway_);
+        }
     }
 
     void choose_start() {
         if (guaranteed()) set_guaranteed_step();
+        epsilon_ = std::numeric_limits<double>::quiet_NaN();
+        if (start_.rule == StartRule::kMixture) choose_mixture();
+        if (start_.rule == StartRule::kProduct) choose_product();
+    }
+
+    void choose_mixture() {
         const double norm = squared_norm(field_.dimension(), weights_.data());
+        const auto penalty_at = [&](double epsilon) { return 0.5 * field_.l2() * epsilon * epsilon * norm; };
         const auto entropy_at = [&](Index i, double epsilon) { return field_.initial_entropy(i, epsilon); };
-        epsilon_ =
-            given_epsilon_ > 0.0 ? given_epsilon_ : best_epsilon(field_, Base::sampler_.order(), norm, entropy_at);
+        choose_epsilon(penalty_at, entropy_at);
         scale(field_.dimension(), epsilon_, weights_.data());
     }
 
+    void choose_product() {
+        const Index d = field_.dimension();
+        double* a = weights_.data();  // w(1) = a + b
+        double* b = halfway_.data();  // w(1/2) = a / 2 + b / 4
+        for (Index k = 0; k < d; ++k) {
+            const double whole = a[k], half = b[k];
+            a[k] = 4.0 * half - whole;
+            b[k] = 2.0 * whole - 4.0 * half;
+        }
+        const double aa = squared_norm(d, a), ab = dot(d, a, b), bb = squared_norm(d, b);
+        const auto penalty_at = [&](double epsilon) {
+            return 0.5 * field_.l2() * epsilon * epsilon * (aa + epsilon * (2.0 * ab + epsilon * bb));
+        };
+        const auto entropy_at = [&](Index i, double epsilon) { return field_.product_entropy(i, epsilon); };
+        choose_epsilon(penalty_at, entropy_at);
+        scale(d, epsilon_, a);
+        axpy(d, epsilon_ * epsilon_, b, a);
+        halfway_ = {};
+    }
+
+    template <class PenaltyAt, class EntropyAt>
+    void choose_epsilon(const PenaltyAt& penalty_at, const EntropyAt& entropy_at) {
+        epsilon_ = start_.epsilon > 0.0 ? start_.epsilon
+                                        : best_epsilon(field_, Base::sampler_.order(), penalty_at, entropy_at);
+    }
+
     void initialise(Index i) {
-        field_.initial_table(i, epsilon_, table(i));
-        entropy_[i] = field_.initial_entropy(i, epsilon_);
+        if (start_.rule == StartRule::kMixture) {
+            field_.initial_table(i, epsilon_, table(i));
+            entropy_[i] = field_.initial_entropy(i, epsilon_);
+        } else if (start_.rule == StartRule::kProduct) {
+            field_.product_table(i, epsilon_, table(i));
+            entropy_[i] = field_.product_entropy(i, epsilon_);
+        } else {
+            initialise_by_potentials(i);
+        }
+    }
+
+    // Potentials of any clique, in the layout of the table.
+    void initialise_by_potentials(Index i) {
+        constexpr double kPeak = 10.0;
+        const Index size = field_.table_size(i);
+        double* theta = room(candidate_, size);
+        if (start_.rule == StartRule::kPeaked) {
+            field_.initial_table(i, 0.0, theta);  // the truth's indicators
+            scale(size, kPeak, theta);
+        } else {
+            for (Index k = 0; k < size; ++k) theta[k] = std::log(Base::random_.exponential());
+        }
+        field_.infer_untied(i, theta, table(i), oracle_);
+        entropy_[i] = entropy(field_.segments(i), table(i));
+        double* m = room(marginals_, field_.compact_size(i));
+        field_.compact(i, table(i), m);
+        Base::add_weights(i, m, 1.0, weights_);
     }
 
     void stored(Index i, double* m) {
@@ -129,7 +206,8 @@ class SDCA : public DualRun<F, SDCA<F>> {
 
     StepOptions step_;
     double largest_radius_ = 0.0;  // max_i c_i R_i
-    double given_epsilon_;
+    StartOptions start_;
+    std::vector<double> halfway_;  // w(1/2) while the product start is chosen
     double search_seconds_ = 0.0, update_seconds_ = 0.0;
     std::vector<Index> offsets_;
     std::unique_ptr<double[]> tables_;  // mu, block after block; none for blocks of sample weight zero

@@ -170,6 +170,7 @@ class _SDCA(_Dual):
         step: str,
         subprecision: float,
         step_size: float,
+        init: str,
         epsilon: float,
         seed: int,
     ) -> None: ...

@@ -123,7 +123,7 @@ class DualRun(Run):
 
     @property
     def epsilon(self) -> float:
-        """The ε of the start."""
+        """The ε of the start; NaN where it has none."""
         return float(self._core.epsilon)
 
     def weights(self) -> npt.NDArray[np.float64]:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import check_number, compiled
-from dualfield.solvers.dual import DualRun, DualSolver
+from dualfield.solvers.dual import DualRun, DualSolver, one_of
 
 __all__ = ["SDCA"]
 
@@ -70,8 +70,13 @@ class SDCA(DualSolver):
     subprecision : float
         "newton" ends when its next move would be shorter than this fraction of the step; "golden", when its bracket
         is.
+    init : {"mixture", "product", "peaked", "uniform", "random"}
+        Where μ_i begins. "mixture": ``ε · uniform + (1 − ε) · truth``, equation (21). "product": independent labels,
+        each that mixture. "peaked": the marginals of potentials 10 on the true labels and the true pairs. "uniform".
+        "random": the marginals of potentials ``log E``, E exponential; for one node that is uniform over all
+        distributions. The further from the truth, the larger the initial weights.
     epsilon : float in (0, 1] or "auto"
-        The start ``μ_i = ε · uniform + (1 − ε) · truth``, equation (21). "auto" takes the ε of largest dual value.
+        Of "mixture" and "product" only. "auto" takes the ε of largest dual value.
 
     Examples
     --------
@@ -81,6 +86,7 @@ class SDCA(DualSolver):
 
     step: Literal["newton", "newton-1", "golden", "guaranteed"] | float = "newton"
     subprecision: float = 0.05
+    init: Literal["mixture", "product", "peaked", "uniform", "random"] = "mixture"
     epsilon: float | Literal["auto"] = "auto"
 
     name: ClassVar[str] = "SDCA"
@@ -93,7 +99,13 @@ class SDCA(DualSolver):
             rule = ", ".join(map(repr, _STEPS)) + " or a number in (0, 1]"
             check_number("SDCA", "step", self.step, lambda x: 0 < x <= 1, rule)
         check_number("SDCA", "subprecision", self.subprecision, lambda x: 0 < x < 1, "in (0, 1)")
+        one_of("SDCA", "init", self.init, ("mixture", "product", "peaked", "uniform", "random"))
         if self.epsilon != "auto":
+            if self.init not in ("mixture", "product"):
+                raise ValueError(
+                    f"SDCA: epsilon belongs to init='mixture' and init='product', and init={self.init!r} has none; "
+                    f"got epsilon={self.epsilon!r}."
+                )
             check_number("SDCA", "epsilon", self.epsilon, lambda x: 0 < x <= 1, "in (0, 1] or 'auto'")
 
     def check(self, field: Field) -> None:
@@ -113,7 +125,8 @@ class SDCA(DualSolver):
             self.step if isinstance(self.step, str) else "fixed",
             self.subprecision,
             0.0 if isinstance(self.step, str) else float(self.step),
-            0.0 if self.epsilon == "auto" else float(self.epsilon),
+            "mixture" if self.init == "uniform" else self.init,
+            1.0 if self.init == "uniform" else 0.0 if self.epsilon == "auto" else float(self.epsilon),
             seed,
         )
         return SDCARun(self, field, core)

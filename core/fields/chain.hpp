@@ -122,6 +122,11 @@ class Chain {
         return log_z;
     }
 
+    double infer_untied(Index i, const double* theta, double* table, Workspace& oracle) const {
+        const Index K = labels(), T = length(i), edges = (T - 1) * K * K;
+        return oracle.marginals({T, K, theta + edges, theta, K * K}, table + edges, table, nullptr);
+    }
+
     void compact(Index i, const double* table, double* m) const {
         const Index K = labels(), T = length(i);
         const double* nodes = table + (T - 1) * K * K;
@@ -261,6 +266,36 @@ class Chain {
         for (Index t = 1; t < T; ++t) m[(T + y[t - 1]) * K + y[t]] += 1.0;
     }
 
+    void contrast(Index i, double* m) const {
+        const Index K = labels(), T = length(i);
+        const std::int32_t* y = labels_ + offset(i);
+        std::vector<Index> occurrences(K, 0);
+        for (Index t = 0; t < T; ++t) ++occurrences[y[t]];
+        const Index rarest = std::min_element(occurrences.begin(), occurrences.end()) - occurrences.begin();
+        std::fill(m, m + compact_size(i), 0.0);
+        for (Index t = 0; t < T; ++t) m[t * K + rarest] = 1.0;
+        m[(T + rarest) * K + rarest] = static_cast<double>(T - 1);
+        subtract_truth(i, m);
+    }
+
+    // R_i <= (|F(y_i)| + max_y |F(y)|)^2. An attribute a has, over the positions of any label, at most the count
+    // sum_t |x_ta|, and the squares of parts add up to at most the square of the whole; transitions and biases alike.
+    double radius_bound(Index i) const {
+        const Index T = length(i), first = offset(i);
+        std::vector<double> m(compact_size(i), 0.0), counts(distinct_.count(i), 0.0);
+        Direction direction;
+        subtract_truth(i, m.data());
+        const double truth = pull(i, m.data(), direction);
+        for (Index e = data_.indptr[first]; e < data_.indptr[first + T]; ++e)
+            counts[distinct_.local(e)] += std::abs(data_.value(e));
+        const double positions = static_cast<double>(T), pairs = shape_.transitions.empty() ? 0.0 : positions - 1.0;
+        const double largest = squared_norm(distinct_.count(i), counts.data()) + pairs * pairs +
+                               (shape_.bias ? positions * positions : 0.0) + (shape_.begin ? 1.0 : 0.0) +
+                               (shape_.end ? 1.0 : 0.0);
+        const double root = std::sqrt(truth) + std::sqrt(largest);
+        return root * root;
+    }
+
     Segments segments(Index i) const {
         const Index K = labels(), T = length(i);
         if (T == 1) return {{{{0, K, 1.0}, {0, 0, 0.0}}}, 1};
@@ -310,6 +345,21 @@ class Chain {
         const double node = mixture_entropy(K, epsilon);
         if (T == 1) return node;
         return static_cast<double>(T - 1) * mixture_entropy(K * K, epsilon) - static_cast<double>(T - 2) * node;
+    }
+
+    void product_table(Index i, double epsilon, double* table) const {
+        const Index K = labels(), T = length(i);
+        const std::int32_t* y = labels_ + offset(i);
+        double* nodes = table + (T - 1) * K * K;
+        std::fill(nodes, nodes + T * K, epsilon / static_cast<double>(K));
+        for (Index t = 0; t < T; ++t) nodes[t * K + y[t]] += 1.0 - epsilon;
+        for (Index t = 0; t < T - 1; ++t)
+            for (Index k = 0; k < K; ++k)
+                for (Index j = 0; j < K; ++j) table[(t * K + k) * K + j] = nodes[t * K + k] * nodes[(t + 1) * K + j];
+    }
+
+    double product_entropy(Index i, double epsilon) const {
+        return static_cast<double>(length(i)) * mixture_entropy(labels(), epsilon);
     }
 
     void initial_potentials(Index i, double epsilon, double* theta) const {

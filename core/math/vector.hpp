@@ -27,6 +27,13 @@ inline double sum(Index n, const double* x) {
     return total;
 }
 
+inline double absolute_sum(Index n, const double* x) {
+    double total = 0.0;
+#pragma omp simd reduction(+ : total)
+    for (Index k = 0; k < n; ++k) total += std::abs(x[k]);
+    return total;
+}
+
 inline double squared_norm(Index n, const double* x) { return dot(n, x, x); }
 
 // y += a x

@@ -1,5 +1,5 @@
-// Online exponentiated gradient on the dual: Collins, Globerson, Koo, Carreras and Bartlett (2008), and with sampling
-// by duality gaps.
+// Online exponentiated gradient on the dual: Collins, Globerson, Koo, Carreras and Bartlett (2008), with any rule of
+// block_sampler.hpp but `residual`.
 //
 // The state is one compact vector of potentials per block, alpha_i ~ exp(vartheta_i), with its marginals m_i, and
 // w = w(alpha) always. One update of block i mixes potentials where SDCA mixes marginals:
@@ -107,14 +107,15 @@ class OEG : public DualRun<F, OEG<F>> {
         double* m = room(marginals_, size);
         field_.initial_potentials(i, kClose, room(candidate_, size));
         field_.infer(i, candidate_.data(), m, oracle_);
-        add_weights(i, m, 1.0 / kClose);
+        Base::add_weights(i, m, 1.0 / kClose, weights_);
     }
 
     void choose_start() {
         const double norm = squared_norm(field_.dimension(), weights_.data());
+        const auto penalty_at = [&](double epsilon) { return 0.5 * field_.l2() * epsilon * epsilon * norm; };
         const auto entropy_at = [&](Index i, double epsilon) { return field_.independent_entropy(i, epsilon); };
-        epsilon_ =
-            given_epsilon_ > 0.0 ? given_epsilon_ : best_epsilon(field_, Base::sampler_.order(), norm, entropy_at);
+        epsilon_ = given_epsilon_ > 0.0 ? given_epsilon_
+                                        : best_epsilon(field_, Base::sampler_.order(), penalty_at, entropy_at);
         std::fill(weights_.begin(), weights_.end(), 0.0);
     }
 
@@ -126,14 +127,7 @@ class OEG : public DualRun<F, OEG<F>> {
         const double log_z = field_.infer(i, vartheta, m, oracle_);
         entropy_[i] = log_z - dot(size, vartheta, m);
         std::copy(m, m + size, room(marginals_, size));
-        add_weights(i, marginals_.data(), 1.0);
-    }
-
-    // w += -a c_i / l2 (E_m F - F_i)
-    void add_weights(Index i, double* m, double a) {
-        field_.subtract_truth(i, m);
-        field_.pull(i, m, direction_);
-        field_.apply(weights_.data(), -a * field_.sample_weight(i) / field_.l2(), direction_);
+        Base::add_weights(i, marginals_.data(), 1.0, weights_);
     }
 
     // The marginals of alpha_i afresh from its potentials.

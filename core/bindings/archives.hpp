@@ -1,7 +1,7 @@
 // The state of a run as a dict of arrays, and back.
 #pragma once
 
-#include <string>
+#include <algorithm>
 
 #include "bindings/arrays.hpp"
 #include "solvers/archive.hpp"
@@ -11,10 +11,18 @@ namespace dualfield {
 class Saver : public Archive {
    public:
     bool loading() const override { return false; }
+    void span(const char* name, double* values, Index size) override {
+        auto array = new_array<double, 1>({static_cast<std::size_t>(size)});
+        std::copy(values, values + size, array.data());
+        state_[name] = array;
+    }
     void array(const char* name, std::vector<double>& values) override { state_[name] = to_array(values); }
     void array(const char* name, std::vector<Index>& values) override { state_[name] = to_array(values); }
     void array(const char* name, std::vector<std::uint64_t>& values) override { state_[name] = to_array(values); }
-    void flexible(const char* name, std::vector<double>& values) override { state_[name] = to_array(values); }
+    void flexible(const char* name, std::vector<double>& values, Index, Index) override { array(name, values); }
+    void indices(const char* name, std::vector<Index>& values, Index) override { array(name, values); }
+    void permutation(const char* name, std::vector<Index>& order) override { array(name, order); }
+    void index(const char* name, Index& value, Index) override { state_[name] = to_array(std::vector<Index>{value}); }
     nb::dict state() const { return state_; }
 
    private:
@@ -26,19 +34,61 @@ class Loader : public Archive {
    public:
     Loader(const nb::dict& state, bool check_only) : state_(state), check_only_(check_only) {}
     bool loading() const override { return !check_only_; }
-    void array(const char* name, std::vector<double>& values) override { load(name, values, true); }
-    void array(const char* name, std::vector<Index>& values) override { load(name, values, true); }
-    void array(const char* name, std::vector<std::uint64_t>& values) override { load(name, values, true); }
-    void flexible(const char* name, std::vector<double>& values) override { load(name, values, false); }
+    void span(const char* name, double* values, Index size) override {
+        const auto given = entry<double>(name);
+        fit(static_cast<Index>(given.shape(0)) == size);
+        if (!check_only_) std::copy(given.data(), given.data() + size, values);
+    }
+    void array(const char* name, std::vector<double>& values) override { load_fixed(name, values); }
+    void array(const char* name, std::vector<Index>& values) override { load_fixed(name, values); }
+    void array(const char* name, std::vector<std::uint64_t>& values) override { load_fixed(name, values); }
+
+    void flexible(const char* name, std::vector<double>& values, Index unit, Index most) override {
+        const auto given = entry<double>(name);
+        const Index size = static_cast<Index>(given.shape(0));
+        fit(size % unit == 0 && size / unit <= most);
+        load(given, values);
+    }
+    void indices(const char* name, std::vector<Index>& values, Index bound) override {
+        const auto given = entry<Index>(name);
+        for (std::size_t k = 0; k < given.shape(0); ++k) fit(0 <= given.data()[k] && given.data()[k] < bound);
+        load(given, values);
+    }
+    void permutation(const char* name, std::vector<Index>& order) override {
+        const auto given = entry<Index>(name);
+        std::vector<Index> sorted_old(order), sorted_new(given.data(), given.data() + given.shape(0));
+        std::sort(sorted_old.begin(), sorted_old.end());
+        std::sort(sorted_new.begin(), sorted_new.end());
+        fit(sorted_old == sorted_new);
+        load(given, order);
+    }
+    void index(const char* name, Index& value, Index largest) override {
+        const auto given = entry<Index>(name);
+        fit(given.shape(0) == 1 && 0 <= given.data()[0] && given.data()[0] <= largest);
+        if (!check_only_) value = given.data()[0];
+    }
 
    private:
     template <class T>
-    void load(const char* name, std::vector<T>& values, bool fixed) {
+    Vector<T> entry(const char* name) {
         require(state_.contains(name), "the saved state lacks an entry");
-        Vector<T> array;
-        require(nb::try_cast(state_[name], array) && (!fixed || array.shape(0) == values.size()),
-                "the saved state does not fit this field");
-        if (!check_only_) values.assign(array.data(), array.data() + array.shape(0));
+        Vector<T> given;
+        fit(nb::try_cast(state_[name], given));
+        return given;
+    }
+
+    static void fit(bool condition) { require(condition, "the saved state does not fit this field"); }
+
+    template <class T>
+    void load_fixed(const char* name, std::vector<T>& values) {
+        const auto given = entry<T>(name);
+        fit(given.shape(0) == values.size());
+        load(given, values);
+    }
+
+    template <class T>
+    void load(const Vector<T>& given, std::vector<T>& values) {
+        if (!check_only_) values.assign(given.data(), given.data() + given.shape(0));
     }
 
     const nb::dict& state_;

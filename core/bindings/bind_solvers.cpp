@@ -3,7 +3,7 @@
 #include <string>
 #include <type_traits>
 
-#include "bindings/arrays.hpp"
+#include "bindings/archives.hpp"
 #include "bindings/bound_fields.hpp"
 #include "bindings/rule_names.hpp"
 #include "bindings/trainable.hpp"
@@ -12,72 +12,6 @@
 
 namespace dualfield {
 namespace {
-
-// The arrays of a saved run of a dual method.
-template <class Solver>
-nb::dict save_run(Solver& solver) {
-    require(solver.started(), "the run has not started");
-    nb::dict state;
-    int part = 0;
-    for (const auto& [data, size] : solver.kept())
-        state[("duals_" + std::to_string(part++)).c_str()] = to_array(std::vector<double>(data, data + size));
-    std::vector<double> recorded(solver.entropies().size());
-    for (std::size_t i = 0; i < recorded.size(); ++i) recorded[i] = solver.sampler().recorded(static_cast<Index>(i));
-    const auto& words = solver.random().state();
-    state["entropies"] = to_array(solver.entropies());
-    state["recorded"] = to_array(recorded);
-    state["weights"] = to_array(solver.weights());
-    state["factors"] = to_array(solver.sampler().factors());
-    state["drawing"] = to_array(solver.sampler().weights());
-    state["order"] = to_array(solver.sampler().order());
-    state["random"] = to_array(std::vector<std::uint64_t>(words.begin(), words.end()));
-    state["counters"] = to_array(solver.counters());
-    state["numbers"] = to_array(solver.numbers());
-    return state;
-}
-
-template <class T>
-Vector<T> entry(const nb::dict& state, const char* name, std::size_t size) {
-    require(state.contains(name), "the saved state lacks an entry");
-    Vector<T> array;
-    require(nb::try_cast(state[name], array) && array.shape(0) == size, "the saved state does not fit this field");
-    return array;
-}
-
-template <class Solver>
-void restore_run(Solver& solver, const nb::dict& state) {
-    const std::size_t blocks = solver.entropies().size();
-    std::vector<Vector<double>> duals;
-    for (const auto& [data, size] : solver.kept())
-        duals.push_back(
-            entry<double>(state, ("duals_" + std::to_string(duals.size())).c_str(), static_cast<std::size_t>(size)));
-    const auto entropies = entry<double>(state, "entropies", blocks);
-    const auto recorded = entry<double>(state, "recorded", blocks);
-    const auto weights = entry<double>(state, "weights", solver.weights().size());
-    const std::size_t weighted = solver.sampler().factors().size();
-    const auto factors = entry<double>(state, "factors", weighted);
-    const auto drawing = entry<double>(state, "drawing", weighted);
-    const auto order = entry<Index>(state, "order", solver.sampler().order().size());
-    const auto words = entry<std::uint64_t>(state, "random", 4);
-    const auto counters = entry<Index>(state, "counters", Solver::kCounters);
-    const auto numbers = entry<double>(state, "numbers", Solver::kNumbers);
-    std::vector<Index> new_order(order.data(), order.data() + order.shape(0));
-    std::vector<Index> sorted_old(solver.sampler().order()), sorted_new(new_order);
-    std::sort(sorted_old.begin(), sorted_old.end());
-    std::sort(sorted_new.begin(), sorted_new.end());
-    require(sorted_old == sorted_new && counters.data()[0] >= 0, "the saved state does not fit this field");
-    // Everything fits: from here on nothing can fail.
-    std::size_t part = 0;
-    for (const auto& [data, size] : solver.kept()) {
-        std::copy(duals[part].data(), duals[part].data() + size, data);
-        ++part;
-    }
-    std::copy(entropies.data(), entropies.data() + blocks, solver.entropies().begin());
-    std::copy(weights.data(), weights.data() + weights.shape(0), solver.mutable_weights().begin());
-    solver.sampler().restore(counters.data()[0], std::move(new_order), recorded.data(), factors.data(), drawing.data());
-    solver.random().set_state({words.data()[0], words.data()[1], words.data()[2], words.data()[3]});
-    solver.restore_numbers(counters.data(), numbers.data());
-}
 
 template <class Solver>
 void bind_dual(nb::class_<Solver>& bound) {
@@ -105,8 +39,12 @@ void bind_dual(nb::class_<Solver>& bound) {
                  solver.adopt_confirmed();
              })
         .def("confirmed_weights", [](const Solver& s) { return to_array(s.confirmed_weights()); })
-        .def("save", &save_run<Solver>)
-        .def("restore", &restore_run<Solver>, "state"_a)
+        .def("save",
+             [](Solver& solver) {
+                 require(solver.started(), "the run has not started");
+                 return save_archive(solver);
+             })
+        .def("restore", &restore_archive<Solver>, "state"_a)
         .def("weights", [](const Solver& s) { return to_array(s.weights()); })
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
         .def_prop_ro("stalled", &Solver::stalled)
@@ -115,6 +53,7 @@ void bind_dual(nb::class_<Solver>& bound) {
         .def_prop_ro("gap_estimate", &Solver::gap_estimate)
         .def_prop_ro("chi", &Solver::chi)
         .def_prop_ro("epsilon", &Solver::epsilon)
+        .def_prop_ro("kappa", &Solver::kappa)
         .def_prop_ro("updates", &Solver::updates)
         .def_prop_ro("adopted_at", &Solver::adopted_at)
         .def_prop_ro("oracle_calls", &Solver::oracle_calls)
@@ -156,17 +95,17 @@ void bind_sdca(nb::module_& m, const char* name) {
     bound.def(
         "__init__",
         [](Solver* self, const F& field, const std::string& sampling, double non_uniformity, Index permutation_every,
-           const std::string& step, double subprecision, double step_size, const std::string& init, double epsilon,
-           std::uint64_t seed) {
+           bool accelerate, const std::string& step, double subprecision, double step_size, const std::string& init,
+           double epsilon, std::uint64_t seed) {
             check_trainable(field);
             const SamplingRule rule = sampling_rule(sampling);
             require((rule != SamplingRule::kResidual || std::is_same_v<F, Multiclass>),
                     "only a one-node field has residuals");
-            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed},
+            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, accelerate,
                               {step_rule(step), subprecision, step_size}, {start_rule(init), epsilon});
         },
-        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "step"_a, "subprecision"_a, "step_size"_a,
-        "init"_a, "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
+        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "accelerate"_a, "step"_a, "subprecision"_a,
+        "step_size"_a, "init"_a, "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
     bound.def_prop_ro("timings", &Solver::timings);
 }
@@ -179,14 +118,14 @@ void bind_oeg(nb::module_& m, const char* name) {
     bound.def(
         "__init__",
         [](Solver* self, const F& field, const std::string& sampling, double non_uniformity, Index permutation_every,
-           bool secant, double epsilon, std::uint64_t seed) {
+           bool accelerate, bool secant, double epsilon, std::uint64_t seed) {
             check_trainable(field);
             const SamplingRule rule = sampling_rule(sampling);
             require(rule != SamplingRule::kResidual, "OEG has no residuals");
-            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, secant, epsilon);
+            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, accelerate, secant, epsilon);
         },
-        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "secant"_a, "epsilon"_a, "seed"_a,
-        nb::keep_alive<1, 2>());
+        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "accelerate"_a, "secant"_a, "epsilon"_a,
+        "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
 }
 

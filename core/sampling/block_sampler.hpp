@@ -20,12 +20,14 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "math/random.hpp"
 #include "sampling/max_tree.hpp"
 #include "sampling/weighted_tree.hpp"
+#include "solvers/archive.hpp"
 
 namespace dualfield {
 
@@ -45,6 +47,7 @@ class BlockSampler {
           share_(rule_ == SamplingRule::kUniform ? 0.0 : (rule_ == SamplingRule::kMax ? 1.0 : options.non_uniformity)),
           permutation_every_(options.permutation_every),
           order_(std::move(active)),
+          recorded_count_(static_cast<std::size_t>(blocks)),
           recorded_(blocks),
           weights_(has_weights() ? blocks : 0),
           factors_(has_weights() ? blocks : 0, 0.0),
@@ -97,29 +100,29 @@ class BlockSampler {
         return squares > 0.0 ? std::sqrt(n * squares) / recorded_total() : 1.0;
     }
 
-    // What is needed to go on exactly where a saved run stopped, beside the recorded gaps. Factors and weights are
-    // empty where the rule has none.
-    Index draws() const { return draws_; }
     const std::vector<Index>& order() const { return order_; }
-    const std::vector<double>& factors() const { return factors_; }
-    std::vector<double> weights() const {
-        std::vector<double> weights(factors_.size());
-        for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = weights_.weight(static_cast<Index>(i));
-        return weights;
-    }
-    void restore(Index draws, std::vector<Index> order, const double* recorded, const double* factors,
-                 const double* weights) {
-        draws_ = draws;
-        order_ = std::move(order);
+
+    void archive(Archive& archive) {
+        archive.index("draws", draws_, std::numeric_limits<Index>::max());
+        archive.permutation("order", order_);
+        archive.array("factors", factors_);
+        std::vector<double> recorded = all_of(recorded_, recorded_count_), drawing = all_of(weights_, factors_.size());
+        archive.array("recorded", recorded);
+        archive.array("drawing", drawing);
+        if (!archive.loading()) return;
         for (Index i : order_) {
             record(i, recorded[i]);
-            if (!has_weights()) continue;
-            factors_[i] = factors[i];
-            weights_.set(i, weights[i]);
+            if (has_weights()) weights_.set(i, drawing[i]);
         }
     }
 
    private:
+    static std::vector<double> all_of(const WeightedTree& tree, std::size_t count) {
+        std::vector<double> weights(count);
+        for (std::size_t i = 0; i < count; ++i) weights[i] = tree.weight(static_cast<Index>(i));
+        return weights;
+    }
+
     bool by_maximum() const { return rule_ >= SamplingRule::kSafeMax; }
     bool has_weights() const {
         return rule_ == SamplingRule::kImportance || rule_ == SamplingRule::kGapImportance || needs_length();
@@ -129,8 +132,9 @@ class BlockSampler {
     double share_;
     Index permutation_every_;
     std::vector<Index> order_;  // the blocks of positive weight; shuffled in place during a permutation pass
-    WeightedTree recorded_;     // c_i g_i
-    WeightedTree weights_;      // what draws are proportional to, where that is not the gaps themselves
+    std::size_t recorded_count_;
+    WeightedTree recorded_;  // c_i g_i
+    WeightedTree weights_;   // what draws are proportional to, where that is not the gaps themselves
     std::vector<double> factors_;
     MaxTree largest_;
     Index draws_ = 0;

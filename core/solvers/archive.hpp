@@ -1,7 +1,7 @@
 // What the state of a run consists of, listed once for saving and for restoring.
 //
 // A run has a function archive(Archive&) that names each of its vectors and numbers; saving reads them, restoring
-// writes them. Sizes are fixed by the field, except where `flexible` says so.
+// writes them. A state may come from anywhere, so whatever is used as an index says what it may be.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,19 @@ class Archive {
     virtual ~Archive() = default;
 
     virtual bool loading() const = 0;
+
+    // Of a size that the field fixes.
+    virtual void span(const char* name, double* values, Index size) = 0;
     virtual void array(const char* name, std::vector<double>& values) = 0;
     virtual void array(const char* name, std::vector<Index>& values) = 0;
     virtual void array(const char* name, std::vector<std::uint64_t>& values) = 0;
-    virtual void flexible(const char* name, std::vector<double>& values) = 0;
+
+    // Of a size that changes: `unit` numbers, `most` times at most; any number of indices below `bound`.
+    virtual void flexible(const char* name, std::vector<double>& values, Index unit, Index most) = 0;
+    virtual void indices(const char* name, std::vector<Index>& values, Index bound) = 0;
+
+    virtual void permutation(const char* name, std::vector<Index>& order) = 0;
+    virtual void index(const char* name, Index& value, Index largest) = 0;
 
     template <class T>
     void scalars(const char* name, std::initializer_list<T*> items) {
@@ -29,6 +38,12 @@ class Archive {
         array(name, values);
         auto value = values.begin();
         for (T* item : items) *item = *value++;
+    }
+
+    void flag(const char* name, bool& value) {
+        Index number = value ? 1 : 0;
+        index(name, number, 1);
+        value = number != 0;
     }
 
     void generator(const char* name, Random& random) {

@@ -197,14 +197,13 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         archive.array("quiet", quiet_);
         archive.array("skip", skip_);
         archive.scalars("smoothness", {&constant_, &largest_});
-        archive.scalars("progress", {&seen_, &since_settled_});
+        archive.index("seen", seen_, Base::active_count());
+        archive.scalars("since_settled", {&since_settled_});
         std::vector<double> constants(sampling_ == GradientSampling::uniform ? 0 : visits_.size());
         for (std::size_t i = 0; i < constants.size(); ++i) constants[i] = constants_.weight(static_cast<Index>(i));
         archive.array("constants", constants);
         for (std::size_t i = 0; i < constants.size(); ++i) constants_.set(static_cast<Index>(i), constants[i]);
-        std::vector<double> unseen(unseen_.begin(), unseen_.end());
-        archive.flexible("unseen", unseen);
-        unseen_.assign(unseen.begin(), unseen.end());
+        archive.indices("unseen", unseen_, Base::field_.blocks());
     }
 
     GradientSampling sampling_;

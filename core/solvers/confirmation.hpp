@@ -23,9 +23,10 @@ class Confirmation {
     // Goes through the blocks of `order` twice; true when complete. marginals_of(i, m) writes the compact marginals
     // of block i, which must be those of a distribution to the last digit; entropy_of(i), called right after it, gives
     // their entropy.
-    template <class MarginalsOf, class EntropyOf>
+    // shift(w) may move the weights from w(mu) to others that are to be certified.
+    template <class MarginalsOf, class EntropyOf, class Shift>
     bool run(const std::vector<Index>& order, const Deadline& deadline, MarginalsOf&& marginals_of,
-             EntropyOf&& entropy_of) {
+             EntropyOf&& entropy_of, Shift&& shift) {
         const Index blocks = static_cast<Index>(order.size());
         if (cursor_ == 0) begin();
         while (cursor_ < blocks) {
@@ -33,6 +34,10 @@ class Confirmation {
             double* m = room(marginals_, field_.compact_size(i));
             marginals_of(i, m);
             add_to_conjugate(i, m);
+            if (cursor_ == blocks) {
+                conjugate_norm_ = squared_norm(field_.dimension(), weights_.data());
+                shift(weights_);
+            }
             if (deadline.passed()) return false;
         }
         while (cursor_ < 2 * blocks) {
@@ -104,8 +109,9 @@ class Confirmation {
     void end() {
         cursor_ = 0;
         const double penalty = 0.5 * field_.l2() * squared_norm(field_.dimension(), weights_.data());
-        const double allowance = rounding_allowance(magnitude_ + 2.0 * penalty);
-        const double primal = losses_.value() + penalty, dual = entropies_.value() - penalty;
+        const double conjugate = 0.5 * field_.l2() * conjugate_norm_;
+        const double allowance = rounding_allowance(magnitude_ + penalty + conjugate);
+        const double primal = losses_.value() + penalty, dual = entropies_.value() - conjugate;
         certificate_ = Certificate();
         if (!(dual <= primal + allowance)) return;  // not a number, or a defect: then nothing is certified
         certificate_.primal = primal;
@@ -118,7 +124,7 @@ class Confirmation {
     Index oracle_calls_ = 0;
     Certificate certificate_;
     CompensatedSum losses_, entropies_;
-    double magnitude_ = 0.0;
+    double magnitude_ = 0.0, conjugate_norm_ = 0.0;
     std::vector<double> weights_, entropies_of_blocks_, gaps_;
     typename F::Workspace oracle_;
     typename F::Direction direction_;

@@ -17,6 +17,7 @@
 
 #include "fields/field.hpp"
 #include "sampling/block_sampler.hpp"
+#include "solvers/acceleration.hpp"
 #include "solvers/confirmation.hpp"
 
 namespace dualfield {
@@ -28,10 +29,16 @@ class DualRun {
     bool start(double seconds) {
         const Deadline deadline(seconds);
         const Index active = draws_per_pass();
+        while (acceleration_.active() && radius_cursor_ < active) {
+            const Index i = sampler_.order()[radius_cursor_++];
+            radius_total_ += field_.sample_weight(i) * radius(i);
+            if (radius_cursor_ == active) acceleration_.begin(radius_total_ / static_cast<double>(active));
+            if (deadline.passed()) return false;
+        }
         while (start_cursor_ < active) {
             const Index i = sampler_.order()[start_cursor_++];
             if (sampler_.needs_smoothness())
-                sampler_.set_smoothness(i, field_.sample_weight(i), field_.l2() + field_.sample_weight(i) * radius(i));
+                sampler_.set_smoothness(i, field_.sample_weight(i), l2() + field_.sample_weight(i) * radius(i));
             method().prepare(i);
             if (start_cursor_ == active) method().choose_start();
             if (deadline.passed()) return false;
@@ -40,8 +47,7 @@ class DualRun {
             method().initialise(sampler_.order()[start_cursor_++ - active]);
             if (deadline.passed() && start_cursor_ < 2 * active) return false;
         }
-        dual_ = -0.5 * field_.l2() * squared_norm(field_.dimension(), weights_.data());
-        for (Index i : sampler_.order()) dual_ += field_.sample_weight(i) * entropy_[i];
+        restore_dual();
         return true;
     }
 
@@ -51,11 +57,14 @@ class DualRun {
         confirmation_.discard();
         Index done = 0;
         while (done < max_updates && !diverged_) {
+            if (acceleration_.active() && updates_ % draws_per_pass() == 0 && updates_ > 0)
+                acceleration_.end_pass(sampler_.recorded_total(), weights_);
             method().update(sampler_.draw(random_));
             ++done;
+            ++updates_;
             if (deadline.passed()) break;
         }
-        updates_ += done;
+        if (acceleration_.active()) restore_dual();
         return done;
     }
 
@@ -63,7 +72,8 @@ class DualRun {
     bool confirm(double seconds) {
         return confirmation_.run(
             sampler_.order(), Deadline(seconds), [&](Index i, double* m) { method().stored(i, m); },
-            [&](Index i) { return method().stored_entropy(i); });
+            [&](Index i) { return method().stored_entropy(i); },
+            [&](std::vector<double>& w) { acceleration_.shift(w); });
     }
 
     // Goes on from what the last complete confirm() found: weights without drift, every recorded gap exact.
@@ -89,9 +99,10 @@ class DualRun {
     const std::vector<double>& weights() const { return weights_; }
     const Certificate& certificate() const { return confirmation_.certificate(); }
     double dual() const { return dual_; }
-    double gap_estimate() const { return sampler_.recorded_total(); }
+    double gap_estimate() const { return sampler_.recorded_total() + acceleration_.excess(weights_); }
     double chi() const { return sampler_.non_uniformity_of_gaps(); }
     double epsilon() const { return epsilon_; }
+    double kappa() const { return acceleration_.kappa(); }  // 0 without acceleration
     Index draws_per_pass() const { return sampler_.draws_per_pass(); }
     Index updates() const { return updates_; }
     Index adopted_at() const { return adopted_at_; }  // after how many updates adopt_confirmed() was last called
@@ -99,33 +110,29 @@ class DualRun {
     Index evaluations() const { return evaluations_; }
     double step_total() const { return step_total_; }
 
-    // A saved run: its vectors, the generator, and the numbers below. Method::kept() adds what the method keeps.
-    static constexpr Index kCounters = 5, kNumbers = 3;
-    std::vector<double>& mutable_weights() { return weights_; }
-    std::vector<double>& entropies() { return entropy_; }
-    Random& random() { return random_; }
-    BlockSampler& sampler() { return sampler_; }
-    std::vector<Index> counters() const {
-        return {sampler_.draws(), updates_, oracle_calls(), evaluations_, adopted_at_};
-    }
-    std::vector<double> numbers() const { return {step_total_, dual_, epsilon_}; }
-    void restore_numbers(const Index* counters, const double* numbers) {
-        updates_ = counters[1];
-        oracle_calls_ = counters[2];
-        evaluations_ = counters[3];
-        adopted_at_ = counters[4];
-        step_total_ = numbers[0];
-        dual_ = numbers[1];
-        epsilon_ = numbers[2];
+    // Only after start().
+    void archive(Archive& archive) {
+        method().archive_duals(archive);
+        archive.array("entropies", entropy_);
+        archive.array("weights", weights_);
+        sampler_.archive(archive);
+        acceleration_.archive(archive);
+        archive.generator("random", random_);
+        Index calls = oracle_calls();
+        archive.scalars("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_});
+        archive.scalars("numbers", {&step_total_, &dual_, &epsilon_});
+        if (!archive.loading()) return;
         start_cursor_ = 2 * draws_per_pass();
         confirmation_.reset();
+        oracle_calls_ = calls;
     }
 
    protected:
-    DualRun(const F& field, const SamplingOptions& options)
+    DualRun(const F& field, const SamplingOptions& sampling, bool accelerate)
         : field_(field),
-          random_(options.seed),
-          sampler_(options, active_blocks(field), field.blocks()),
+          acceleration_(accelerate, field.l2(), field.dimension()),
+          random_(sampling.seed),
+          sampler_(sampling, active_blocks(field), field.blocks()),
           weights_(field.dimension(), 0.0),
           entropy_(field.blocks(), 0.0),
           confirmation_(field) {}
@@ -143,8 +150,11 @@ class DualRun {
     void add_weights(Index i, double* m, double a, std::vector<double>& weights) {
         field_.subtract_truth(i, m);
         field_.pull(i, m, direction_);
-        field_.apply(weights.data(), -a * field_.sample_weight(i) / field_.l2(), direction_);
+        field_.apply(weights.data(), -a * field_.sample_weight(i) / l2(), direction_);
     }
+
+    // Of the problem that the updates work on.
+    double l2() const { return field_.l2() + acceleration_.kappa(); }
 
     struct Step {
         double gap;      // of the block before the step
@@ -156,7 +166,7 @@ class DualRun {
     void record_step(Index i, const Step& step) {
         const double c = field_.sample_weight(i);
         entropy_[i] = step.entropy;
-        dual_ += c * step.ascent;
+        dual_ += c * step.ascent;  // of the proximal problem, where there is one
         sampler_.record(i, c * step.gap);
         step_total_ += step.size;
         idle_ = step.size > 0.0 ? 0 : idle_ + 1;
@@ -164,6 +174,7 @@ class DualRun {
     }
 
     const F& field_;
+    Acceleration acceleration_;
     Random random_;
     BlockSampler sampler_;
     std::vector<double> weights_;  // w(mu)
@@ -177,11 +188,10 @@ class DualRun {
    private:
     Method& method() { return static_cast<Method&>(*this); }
 
-    static std::vector<Index> active_blocks(const F& field) {
-        std::vector<Index> active;
-        for (Index i = 0; i < field.blocks(); ++i)
-            if (field.sample_weight(i) > 0.0) active.push_back(i);
-        return active;
+    // The dual value of the problem asked for, from the weights and the entropies; otherwise kept up to date by ascents.
+    void restore_dual() {
+        dual_ = -0.5 * field_.l2() * acceleration_.conjugate_norm(weights_);
+        for (Index i : sampler_.order()) dual_ += field_.sample_weight(i) * entropy_[i];
     }
 
     // R_i as far as the labelling rarest in y_i shows it.
@@ -193,7 +203,8 @@ class DualRun {
 
     double step_total_ = 0.0;
     Index updates_ = 0, adopted_at_ = 0;
-    Index start_cursor_ = 0;
+    Index start_cursor_ = 0, radius_cursor_ = 0;
+    double radius_total_ = 0.0;
     Index idle_ = 0;  // updates since a block last moved
     bool diverged_ = false;
     Confirmation<F> confirmation_;

@@ -81,22 +81,24 @@ class LBFGS {
     const std::vector<double>& weights() const { return weights_; }
 
     void archive(Archive& archive) {
-        Index started = started_, stalled = stalled_, extending = extending_, certified = certified_;
+        const Index d = field_.dimension();
         Index calls = oracle_calls();
-        archive.scalars("counters", {&started, &stalled, &extending, &certified, &calls, &iterations_, &evaluations_,
-                                     &visits_, &cursor_, &sample_, &next_sample_});
+        archive.scalars("counters", {&calls, &iterations_, &evaluations_, &visits_});
         if (archive.loading()) confirmation_.discard();
-        started_ = started != 0;
-        stalled_ = stalled != 0;
-        extending_ = extending != 0;
-        certified_ = certified != 0;
         oracle_calls_before_ = calls - objective_.oracle_calls() - confirmation_.oracle_calls();
-        archive.array("order", order_);
+        archive.flag("started", started_);
+        archive.flag("stalled", stalled_);
+        archive.flag("extending", extending_);
+        archive.flag("certified", certified_);
+        archive.index("cursor", cursor_, total());
+        archive.index("sample", sample_, total());
+        archive.index("next_sample", next_sample_, total());
+        archive.permutation("order", order_);
         archive.array("weights", weights_);
         archive.array("trial", trial_);
         archive.array("trial_gradient", trial_gradient_);
-        archive.flexible("gradient", gradient_);
-        archive.flexible("step_direction", step_direction_);
+        archive.flexible("gradient", gradient_, d, 1);
+        archive.flexible("step_direction", step_direction_, d, 1);
         archive.scalars("numbers", {&value_, &gradient_norm_, &allowance_, &best_dual_, &certificate_.primal,
                                     &certificate_.dual, &certificate_.gap, &sample_weight_, &total_weight_});
         search_.archive(archive);
@@ -106,9 +108,10 @@ class LBFGS {
             flat.insert(flat.end(), c.s.begin(), c.s.end());
             flat.insert(flat.end(), c.y.begin(), c.y.end());
         }
-        archive.flexible("corrections", flat);
+        archive.flexible("corrections", flat, 2 * d, corrections_);
         if (!archive.loading()) return;
-        const std::size_t d = weights_.size();
+        gradient_.resize(d);
+        step_direction_.resize(d);
         history_.clear();
         for (auto at = flat.begin(); at < flat.end(); at += 2 * d) {
             history_.push_back({{at, at + d}, {at + d, at + 2 * d}, 0.0});

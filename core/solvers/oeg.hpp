@@ -26,20 +26,14 @@ class OEG : public DualRun<F, OEG<F>> {
    public:
     // secant: steer eta by the slope of the dual along the step; otherwise grow it by 1.05 after each success.
     // epsilon: the share of mass off the true label of each node at the start; 0 takes the best one.
-    OEG(const F& field, const SamplingOptions& sampling, bool secant, double epsilon)
-        : Base(field, sampling),
+    OEG(const F& field, const SamplingOptions& sampling, bool accelerate, bool secant, double epsilon)
+        : Base(field, sampling, accelerate),
           secant_(secant),
           given_epsilon_(epsilon),
           offsets_(Base::offsets_by(field, [&](Index i) { return field.compact_size(i); })),
           varthetas_(offsets_.back(), 0.0),
           means_(offsets_.back(), 0.0),
           etas_(field.blocks(), 0.5) {}
-
-    std::vector<std::pair<double*, Index>> kept() {
-        return {{varthetas_.data(), offsets_.back()},
-                {means_.data(), offsets_.back()},
-                {etas_.data(), static_cast<Index>(etas_.size())}};
-    }
 
    private:
     using Base::candidate_, Base::marginals_, Base::potentials_;
@@ -72,7 +66,7 @@ class OEG : public DualRun<F, OEG<F>> {
 #pragma omp simd
             for (Index k = 0; k < size; ++k) change[k] -= m[k];
             const double along = dot(size, theta, change);
-            const double quadratic = c / field_.l2() * field_.pull(i, change, direction_);
+            const double quadratic = c / Base::l2() * field_.pull(i, change, direction_);
             const double rise = entropy - entropy_[i] + along - 0.5 * quadratic;
             if (!(rise >= -1e-13 * (1.0 + std::abs(entropy)))) {
                 eta *= 0.5;
@@ -83,7 +77,7 @@ class OEG : public DualRun<F, OEG<F>> {
             const double last_slope = along - quadratic - dot(size, trial, change);
             std::copy(trial, trial + size, vartheta);
             axpy(size, 1.0, change, m);
-            field_.apply(weights_.data(), -c / field_.l2(), direction_);
+            field_.apply(weights_.data(), -c / Base::l2(), direction_);
             eta = std::min(1.0, eta * (secant_ ? secant_factor(first_slope, last_slope) : 1.05));
             break;
         }
@@ -112,7 +106,7 @@ class OEG : public DualRun<F, OEG<F>> {
 
     void choose_start() {
         const double norm = squared_norm(field_.dimension(), weights_.data());
-        const auto penalty_at = [&](double epsilon) { return 0.5 * field_.l2() * epsilon * epsilon * norm; };
+        const auto penalty_at = [&](double epsilon) { return 0.5 * Base::l2() * epsilon * epsilon * norm; };
         const auto entropy_at = [&](Index i, double epsilon) { return field_.independent_entropy(i, epsilon); };
         epsilon_ = given_epsilon_ > 0.0 ? given_epsilon_
                                         : best_epsilon(field_, Base::sampler_.order(), penalty_at, entropy_at);
@@ -140,6 +134,11 @@ class OEG : public DualRun<F, OEG<F>> {
         stored_entropy_ = field_.infer(i, centred, m, oracle_) - dot(size, centred, m);
     }
     double stored_entropy(Index) const { return stored_entropy_; }
+    void archive_duals(Archive& archive) {
+        archive.array("duals", varthetas_);
+        archive.array("means", means_);
+        archive.array("etas", etas_);
+    }
     void repair(Index i) { stored(i, means_.data() + offsets_[i]); }
 
     bool secant_;

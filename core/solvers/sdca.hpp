@@ -38,17 +38,13 @@ class SDCA : public DualRun<F, SDCA<F>> {
     friend Base;
 
    public:
-    SDCA(const F& field, const SamplingOptions& sampling, const StepOptions& step, const StartOptions& start)
-        : Base(field, sampling),
+    SDCA(const F& field, const SamplingOptions& sampling, bool accelerate, const StepOptions& step,
+         const StartOptions& start)
+        : Base(field, sampling, accelerate),
           step_(step),
           start_(start),
           offsets_(Base::offsets_by(field, [&](Index i) { return field.table_size(i); })),
           tables_(std::make_unique_for_overwrite<double[]>(offsets_.back())) {}
-
-    // The arrays that a saved run needs beside those of DualRun.
-    std::vector<std::pair<double*, Index>> kept() {
-        return {{tables_.get(), offsets_.back()}, {&step_.size, guaranteed() ? 1 : 0}};
-    }
 
     // Seconds in the line search and in whole updates, of those updates that were timed: one in kTimedEvery.
     std::pair<double, double> timings() const { return {search_seconds_, update_seconds_}; }
@@ -80,13 +76,13 @@ class SDCA : public DualRun<F, SDCA<F>> {
         const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
         if (Base::sampler_.needs_length()) Base::sampler_.record_length(i, absolute_sum(size, delta));
 
-        const double quadratic = c / field_.l2() * field_.pull(i, m, direction_);
+        const double quadratic = c / Base::l2() * field_.pull(i, m, direction_);
         const double before = watch.seconds();
         const LineSearchResult found =
             find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
         search_seconds_ += watch.seconds() - before;
         axpy(size, found.step, delta, mu);
-        field_.apply(weights_.data(), -found.step * c / field_.l2(), direction_);
+        field_.apply(weights_.data(), -found.step * c / Base::l2(), direction_);
 
         ++Base::oracle_calls_;
         Base::evaluations_ += found.evaluations;
@@ -103,7 +99,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
     //     f(gamma) - f(0) >= gamma gap + gamma / 2 (1 - gamma (l2 + c_i R_i) / l2) |delta|_1^2 >= gamma gap >= 0.
     // This is equation (22) of the paper, with sample weights.
     bool guaranteed() const { return step_.rule == StepRule::kGuaranteed; }
-    void set_guaranteed_step() { step_.size = field_.l2() / (field_.l2() + largest_radius_); }
+    void set_guaranteed_step() { step_.size = Base::l2() / (Base::l2() + largest_radius_); }
 
     // Along the mixture, w(epsilon) = epsilon w(1). Along the product, p_t = y_t + epsilon (u - y_t) at each node, so edges
     // add a square: w(epsilon) = epsilon a + epsilon^2 b. Its values at 1 and 1/2 give a and b.
@@ -131,7 +127,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
 
     void choose_mixture() {
         const double norm = squared_norm(field_.dimension(), weights_.data());
-        const auto penalty_at = [&](double epsilon) { return 0.5 * field_.l2() * epsilon * epsilon * norm; };
+        const auto penalty_at = [&](double epsilon) { return 0.5 * Base::l2() * epsilon * epsilon * norm; };
         const auto entropy_at = [&](Index i, double epsilon) { return field_.initial_entropy(i, epsilon); };
         choose_epsilon(penalty_at, entropy_at);
         scale(field_.dimension(), epsilon_, weights_.data());
@@ -148,7 +144,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         }
         const double aa = squared_norm(d, a), ab = dot(d, a, b), bb = squared_norm(d, b);
         const auto penalty_at = [&](double epsilon) {
-            return 0.5 * field_.l2() * epsilon * epsilon * (aa + epsilon * (2.0 * ab + epsilon * bb));
+            return 0.5 * Base::l2() * epsilon * epsilon * (aa + epsilon * (2.0 * ab + epsilon * bb));
         };
         const auto entropy_at = [&](Index i, double epsilon) { return field_.product_entropy(i, epsilon); };
         choose_epsilon(penalty_at, entropy_at);
@@ -201,6 +197,11 @@ class SDCA : public DualRun<F, SDCA<F>> {
     }
     double stored_entropy(Index i) const { return entropy(field_.segments(i), candidate_.data()); }
     void repair(Index i) { field_.repair_table(i, table(i)); }
+
+    void archive_duals(Archive& archive) {
+        archive.span("duals", tables_.get(), offsets_.back());
+        archive.scalars("step_size", {&step_.size});
+    }
 
     double* table(Index i) { return tables_.get() + offsets_[i]; }
 

@@ -25,7 +25,7 @@ def started(
 ) -> Any:
     """The compiled solver after its start; ``epsilon`` zero is "auto"."""
     make = compiled("SDCA", field)
-    core = make(field.core, "gap", non_uniformity, 0, "newton", subprecision, 0.0, "mixture", epsilon, seed)
+    core = make(field.core, "gap", non_uniformity, 0, False, "newton", subprecision, 0.0, "mixture", epsilon, seed)
     assert core.start(3600.0)
     return core
 
@@ -44,7 +44,7 @@ class Ascents:
         core.run(passes * n, 3600.0)
         state = core.save()
         w = core.weights()
-        alpha = state["duals_0"].reshape(n, self.n_labels)
+        alpha = state["duals"].reshape(n, self.n_labels)
         theta = np.array([field.core.potentials(w, i) for i in range(n)])
         log_beta = theta - np.array([np.logaddexp.reduce(row) for row in theta])[:, None]
         self.c = np.ones(n) if field.sample_weight is None else field.sample_weight
@@ -59,12 +59,10 @@ class Ascents:
     def _ascent(core: Any, state: dict[str, Any], i: int) -> float:
         # With all recorded weight on block i, and the pass in random order behind, block i is drawn.
         n = len(state["recorded"])
-        counters = state["counters"].copy()
-        counters[0] = n
-        core.restore({**state, "recorded": np.eye(n)[i], "counters": counters})
+        core.restore({**state, "recorded": np.eye(n)[i], "draws": np.array([n])})
         before = core.dual
         core.run(1, 3600.0)
-        moved = core.save()["duals_0"].reshape(n, -1) != state["duals_0"].reshape(n, -1)
+        moved = core.save()["duals"].reshape(n, -1) != state["duals"].reshape(n, -1)
         assert set(np.flatnonzero(moved.any(axis=1))) <= {i}
         return core.dual - before
 
@@ -181,7 +179,7 @@ def test_a_saved_state_comes_back_as_it_was() -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        {"duals_0": np.zeros(3)},
+        {"duals": np.zeros(3)},
         {"weights": np.zeros(1)},
         {"entropies": np.zeros(1)},
         {"recorded": np.zeros(0)},
@@ -190,7 +188,7 @@ def test_a_saved_state_comes_back_as_it_was() -> None:
         {"order": np.zeros(12, dtype=np.int64)},
         {"order": np.arange(1, 13)},
         {"random": np.zeros(3, dtype=np.uint64)},
-        {"counters": np.full(5, -1)},
+        {"draws": np.array([-1])},
         {"counters": np.zeros(4, dtype=np.int64)},
         {"numbers": np.zeros(2)},
     ],

@@ -29,7 +29,7 @@ def started(name: str, init: Any = "mixture", epsilon: Any = "auto", seed: int =
 def tables(run: SDCARun) -> list[tuple[Any, Any, Any]]:
     """(true labels, nodes, edges) of each block of positive weight."""
     field: Any = run.field
-    flat, place, parts = run.arrays()["duals_0"], 0, []
+    flat, place, parts = run.arrays()["duals"], 0, []
     n_labels = len(field.classes)
     if isinstance(field, fields.Multiclass):
         labels = [field.codes[i : i + 1] for i in range(field.n_blocks)]
@@ -124,7 +124,7 @@ def test_the_start_of_a_point_is_a_mixture_of_the_uniform_and_the_truth() -> Non
     for init in ("mixture", "product"):
         run = started("multiclass-dense", init)
         mixture = run.epsilon / 3 + (1 - run.epsilon) * np.eye(3)[problem("multiclass-dense").codes]
-        np.testing.assert_allclose(run.arrays()["duals_0"].reshape(-1, 3), mixture, rtol=1e-12)
+        np.testing.assert_allclose(run.arrays()["duals"].reshape(-1, 3), mixture, rtol=1e-12)
 
 
 def test_the_start_of_a_chain_is_a_mixture_on_its_cliques() -> None:
@@ -156,7 +156,7 @@ def test_starts_without_epsilon_say_so() -> None:
 
 
 def test_a_random_start_follows_the_seed() -> None:
-    one, same, other = (started("chain-dense", "random", seed=seed).arrays()["duals_0"] for seed in (0, 0, 1))
+    one, same, other = (started("chain-dense", "random", seed=seed).arrays()["duals"] for seed in (0, 0, 1))
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
 
@@ -167,7 +167,7 @@ def test_a_random_start_of_points_is_uniform_over_all_distributions() -> None:
     field = fields.Multiclass(random.normal(size=(4000, 2)), random.integers(3, size=4000))
     run = SDCA(init="random").start(field, 0)
     run.advance(3600.0)
-    p = run.arrays()["duals_0"].reshape(-1, 3)
+    p = run.arrays()["duals"].reshape(-1, 3)
     for x in (0.1, 0.5, 0.8):
         expected = (1 - x) ** 2
         assert np.all(np.abs((p > x).mean(axis=0) - expected) < 5 * np.sqrt(expected * (1 - expected) / 4000))

@@ -97,7 +97,7 @@ def test_the_guaranteed_step_is_as_stated(name: str) -> None:
     field = problem(name)
     weight = np.ones(field.n_blocks) if field.sample_weight is None else field.sample_weight
     largest = max(c * field.core.radius(i)[1] for i, c in enumerate(weight))
-    step = after(SDCA(step="guaranteed"), name, 1).arrays()["duals_1"]
+    step = after(SDCA(step="guaranteed"), name, 1).arrays()["step_size"]
     assert step == pytest.approx(field.l2 / (field.l2 + largest), rel=1e-9)
 
 
@@ -109,7 +109,7 @@ def test_the_guaranteed_step_ascends_by_itself_times_the_gaps(name: str) -> None
     for _ in range(5):
         before = run._core.dual
         run._core.run(run._core.updates_per_pass, 3600.0)  # each block once, its gap recorded just before its step
-        gamma = run.arrays()["duals_1"][0]
+        gamma = run.arrays()["step_size"][0]
         assert run._core.dual - before >= gamma * run._core.gap_estimate - 1e-9 * max(1.0, abs(before))
 
 

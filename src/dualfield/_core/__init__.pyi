@@ -149,6 +149,8 @@ class _Dual:
     @property
     def epsilon(self) -> float: ...
     @property
+    def kappa(self) -> float: ...
+    @property
     def updates(self) -> int: ...
     @property
     def adopted_at(self) -> int: ...
@@ -168,6 +170,7 @@ class _SDCA(_Dual):
         sampling: str,
         non_uniformity: float,
         permutation_every: int,
+        accelerate: bool,
         step: str,
         subprecision: float,
         step_size: float,
@@ -189,6 +192,7 @@ class _OEG(_Dual):
         sampling: str,
         non_uniformity: float,
         permutation_every: int,
+        accelerate: bool,
         secant: bool,
         epsilon: float,
         seed: int,

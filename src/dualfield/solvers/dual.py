@@ -25,6 +25,7 @@ class DualSolver(Solver):
     non_uniformity: float = 0.9
     permutation_every: int = 5
     refresh_every: int = 0
+    accelerate: bool = False
 
     samplings: ClassVar[tuple[str, ...]] = ("gap", "uniform", "importance", "gap*importance", "max", "safemax")
 
@@ -33,13 +34,16 @@ class DualSolver(Solver):
         check_number(self.name, "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
         check_count(self.name, "permutation_every", self.permutation_every, 0)
         check_count(self.name, "refresh_every", self.refresh_every, 0)
+        if not isinstance(self.accelerate, bool):
+            raise ValueError(f"{self.name}: accelerate must be True or False; got {self.accelerate!r}.")
 
-    def _draws(self) -> tuple[str, float, int]:
-        """The rule, its share of the draws and the period of permutations, as the core takes them."""
+    def _draws(self) -> tuple[str, float, int, bool]:
+        """The rule, its share of the draws, the period of permutations, and acceleration, as the core takes them."""
         return (
             self.sampling,
             float(self.non_uniformity),
             0 if self.sampling == "uniform" else int(self.permutation_every),
+            self.accelerate,
         )
 
 

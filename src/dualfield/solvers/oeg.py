@@ -50,6 +50,10 @@ class OEG(DualSolver):
     refresh_every : int
         After every so many passes, a full pass computes w, the entropies and all gaps afresh, as the confirming pass
         does; 0: none but that one.
+    accelerate : bool
+        Work on proximal problems ``P(w) + κ/2 ‖w − z‖²``, a pass or some each, and extrapolate z between them (Lin,
+        Mairal & Harchaoui 2015). κ adapts itself. Under weak regularisation this saves most of the passes; under
+        strong it costs little. Two more vectors as long as the weights.
     step : {"secant", "published"}
         How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
         says; or up by 1.05, as published.

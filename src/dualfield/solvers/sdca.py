@@ -61,6 +61,10 @@ class SDCA(DualSolver):
     refresh_every : int
         After every so many passes, a full pass computes w, the entropies and all gaps afresh, as the confirming pass
         does; 0: none but that one. Lengths for "residual" stay those of the last visits.
+    accelerate : bool
+        Work on proximal problems ``P(w) + κ/2 ‖w − z‖²``, a pass or some each, and extrapolate z between them (Lin,
+        Mairal & Harchaoui 2015). κ adapts itself. Under weak regularisation this saves most of the passes; under
+        strong it costs little. Two more vectors as long as the weights.
     step : {"newton", "newton-1", "golden", "guaranteed"} or float in (0, 1]
         How γ is found. "newton": Newton's method on the derivative of the dual along the segment. "golden": golden
         sections on its values. "guaranteed": ``γ = l2 / (l2 + max_i c_i R_i)`` with

@@ -1,0 +1,128 @@
+// Acceleration of a dual method: Shalev-Shwartz and Zhang (2016), Lin, Mairal and Harchaoui (2015).
+//
+// In place of P it minimises, for a pass or some, the better conditioned
+//     P(w) + kappa/2 |w - z|^2,
+// whose weights are w(mu) = (kappa z + sum_i c_i (F_i - E_mu F)) / (l2 + kappa), and then moves the centre z beyond the
+// point reached by Nesterov's extrapolation,
+//     z <- w + beta (w - w_before).
+// Where that turns against the way the weights move, the momentum starts anew (O'Donoghue and Candes 2015).
+//
+// A proximal problem has been solved well enough when its gap is small beside kappa/2 |w - z|^2. How many passes that
+// takes tells of kappa: more than a few, and it is too small; a single one again and again, and it is too large.
+//
+// For the original problem mu has w^(mu) = w + kappa / l2 (w - z), and its gap at w is
+//     sum_i c_i KL(mu_i || p_i(w)) + kappa^2 / (2 l2) |w - z|^2.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "math/vector.hpp"
+#include "solvers/archive.hpp"
+
+namespace dualfield {
+
+class Acceleration {
+   public:
+    Acceleration(bool active, double l2, Index dimension)
+        : active_(active), l2_(l2), centre_(active ? dimension : 0, 0.0), before_(active ? dimension : 0, 0.0) {}
+
+    bool active() const { return active_; }
+    double kappa() const { return kappa_; }
+
+    // Chooses the first kappa, by the mean of c_i R_i over the blocks.
+    void begin(double mean_radius) {
+        constexpr double kShareOfRadius = 3e-4, kLeast = 0.5;
+        kappa_ = std::max(kShareOfRadius * mean_radius - l2_, kLeast * l2_);
+    }
+
+    // What the gap of the original problem has beyond that of the proximal one.
+    double excess(const std::vector<double>& w) const {
+        return active_ ? 0.5 * kappa_ * kappa_ / l2_ * distance(w) : 0.0;
+    }
+
+    // |w^(mu)|^2 for the original problem.
+    double conjugate_norm(const std::vector<double>& w) const {
+        if (!active_) return squared_norm(static_cast<Index>(w.size()), w.data());
+        double square = 0.0;
+        for (std::size_t k = 0; k < w.size(); ++k) {
+            const double conjugate = w[k] + kappa_ / l2_ * (w[k] - centre_[k]);
+            square += conjugate * conjugate;
+        }
+        return square;
+    }
+
+    // From w^(mu) of the original problem to w(mu) of the proximal one.
+    void shift(std::vector<double>& w) const {
+        if (!active_) return;
+        for (std::size_t k = 0; k < w.size(); ++k) w[k] = (l2_ * w[k] + kappa_ * centre_[k]) / (l2_ + kappa_);
+    }
+
+    // Between two passes, `gap` being that of the proximal problem: goes on to the next one where that is due.
+    void end_pass(double gap, std::vector<double>& w) {
+        constexpr double kAccuracy = 4.0, kUp = 2.0, kDown = 0.7;
+        constexpr Index kManyPasses = 3, kQuickOnes = 2;
+        ++passes_;
+        if (gap <= kAccuracy * 0.5 * kappa_ * distance(w)) {
+            move(w);
+            quick_ = passes_ == 1 ? quick_ + 1 : 0;
+            passes_ = 0;
+            if (quick_ == kQuickOnes) {
+                quick_ = 0;
+                change_kappa(kDown * kappa_, w);
+            }
+        } else if (passes_ % kManyPasses == 0) {
+            change_kappa(kUp * kappa_, w);
+        }
+    }
+
+    void archive(Archive& archive) {
+        archive.array("centre", centre_);
+        archive.array("before", before_);
+        archive.scalars("momentum", {&alpha_, &kappa_});
+        archive.scalars("proximal_passes", {&passes_, &quick_});
+    }
+
+   private:
+    double distance(const std::vector<double>& w) const {  // |w - z|^2
+        double square = 0.0;
+        for (std::size_t k = 0; k < w.size(); ++k) square += (w[k] - centre_[k]) * (w[k] - centre_[k]);
+        return square;
+    }
+
+    // Moves the centre, and the weights with it.
+    void move(std::vector<double>& w) {
+        const double q = l2_ / (l2_ + kappa_);
+        double turn = 0.0;
+        for (std::size_t k = 0; k < w.size(); ++k) turn += (centre_[k] - w[k]) * (w[k] - before_[k]);
+        if (turn > 0.0) alpha_ = 1.0;
+        const double square = alpha_ * alpha_;  // next^2 = (1 - next) square + q next
+        const double next = 0.5 * (q - square + std::sqrt((q - square) * (q - square) + 4.0 * square));
+        const double beta = turn > 0.0 ? 0.0 : alpha_ * (1.0 - alpha_) / (square + next);
+        alpha_ = next;
+        const double share = kappa_ / (l2_ + kappa_);
+        for (std::size_t k = 0; k < w.size(); ++k) {
+            const double reached = w[k], centre = reached + beta * (reached - before_[k]);
+            w[k] += share * (centre - centre_[k]);
+            centre_[k] = centre;
+            before_[k] = reached;
+        }
+    }
+
+    // Another kappa with the same centre and marginals.
+    void change_kappa(double kappa, std::vector<double>& w) {
+        for (std::size_t k = 0; k < w.size(); ++k)
+            w[k] = ((l2_ + kappa_) * w[k] + (kappa - kappa_) * centre_[k]) / (l2_ + kappa);
+        kappa_ = kappa;
+    }
+
+    bool active_;
+    double l2_;
+    double kappa_ = 0.0;
+    std::vector<double> centre_, before_;  // z, and the weights at the end of the last proximal problem
+    double alpha_ = 1.0;                   // of Nesterov's sequence
+    Index passes_ = 0, quick_ = 0;         // on this proximal problem; problems in a row that took a single one
+};
+
+}  // namespace dualfield

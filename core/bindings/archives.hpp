@@ -1,6 +1,7 @@
 // The state of a run as a dict of arrays, and back.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "bindings/arrays.hpp"
@@ -14,7 +15,15 @@ class Saver : public Archive {
     void array(const char* name, std::vector<double>& values) override { state_[name] = to_array(values); }
     void array(const char* name, std::vector<Index>& values) override { state_[name] = to_array(values); }
     void array(const char* name, std::vector<std::uint64_t>& values) override { state_[name] = to_array(values); }
-    void flexible(const char* name, std::vector<double>& values) override { state_[name] = to_array(values); }
+    void permutation(const char* name, std::vector<Index>& values) override { array(name, values); }
+    void groups(const char* name, std::vector<double>& values, std::size_t, std::size_t) override {
+        array(name, values);
+    }
+    void counts(const char* name, std::initializer_list<Count> items) override {
+        std::vector<Index> values;
+        for (const Count& count : items) values.push_back(*count.item);
+        array(name, values);
+    }
     nb::dict state() const { return state_; }
 
    private:
@@ -26,18 +35,56 @@ class Loader : public Archive {
    public:
     Loader(const nb::dict& state, bool check_only) : state_(state), check_only_(check_only) {}
     bool loading() const override { return !check_only_; }
-    void array(const char* name, std::vector<double>& values) override { load(name, values, true); }
-    void array(const char* name, std::vector<Index>& values) override { load(name, values, true); }
-    void array(const char* name, std::vector<std::uint64_t>& values) override { load(name, values, true); }
-    void flexible(const char* name, std::vector<double>& values) override { load(name, values, false); }
+    void array(const char* name, std::vector<double>& values) override { load(name, values); }
+    void array(const char* name, std::vector<Index>& values) override { load(name, values); }
+    void array(const char* name, std::vector<std::uint64_t>& values) override { load(name, values); }
+
+    void permutation(const char* name, std::vector<Index>& values) override {
+        const auto array = entry<Index>(name);
+        std::vector<Index> old(values), found(array.data(), array.data() + array.shape(0));
+        std::sort(old.begin(), old.end());
+        std::sort(found.begin(), found.end());
+        require_fit(old == found);
+        take(array, values);
+    }
+
+    void groups(const char* name, std::vector<double>& values, std::size_t size, std::size_t most) override {
+        const auto array = entry<double>(name);
+        require_fit(array.shape(0) % size == 0 && array.shape(0) / size <= most);
+        take(array, values);
+    }
+
+    void counts(const char* name, std::initializer_list<Count> items) override {
+        const auto array = entry<Index>(name);
+        require_fit(array.shape(0) == items.size());
+        const Index* value = array.data();
+        for (const Count& count : items) {
+            require_fit(0 <= *value && *value <= count.limit);
+            if (!check_only_) *count.item = *value;
+            ++value;
+        }
+    }
 
    private:
+    static void require_fit(bool fits) { require(fits, "the saved state does not fit this field"); }
+
     template <class T>
-    void load(const char* name, std::vector<T>& values, bool fixed) {
+    Vector<T> entry(const char* name) {
         require(state_.contains(name), "the saved state lacks an entry");
         Vector<T> array;
-        require(nb::try_cast(state_[name], array) && (!fixed || array.shape(0) == values.size()),
-                "the saved state does not fit this field");
+        require_fit(nb::try_cast(state_[name], array, false));
+        return array;
+    }
+
+    template <class T>
+    void load(const char* name, std::vector<T>& values) {
+        const auto array = entry<T>(name);
+        require_fit(array.shape(0) == values.size());
+        take(array, values);
+    }
+
+    template <class T>
+    void take(const Vector<T>& array, std::vector<T>& values) {
         if (!check_only_) values.assign(array.data(), array.data() + array.shape(0));
     }
 

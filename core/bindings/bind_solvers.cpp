@@ -36,7 +36,8 @@ template <class T>
 Vector<T> entry(const nb::dict& state, const char* name, std::size_t size) {
     require(state.contains(name), "the saved state lacks an entry");
     Vector<T> array;
-    require(nb::try_cast(state[name], array) && array.shape(0) == size, "the saved state does not fit this field");
+    require(nb::try_cast(state[name], array, false) && array.shape(0) == size,
+            "the saved state does not fit this field");
     return array;
 }
 

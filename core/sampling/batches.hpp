@@ -28,8 +28,8 @@ class Batches {
     }
 
     void archive(Archive& archive) {
-        archive.array("order", order_);
-        archive.scalars("next_in_order", {&next_});
+        archive.permutation("order", order_);
+        archive.counts("next_in_order", {{&next_, static_cast<Index>(order_.size()) - 1}});
     }
 
    private:

@@ -29,6 +29,7 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
           batches_(Base::active_, batch),
           penalty_(field.l2() / static_cast<double>(Base::active_count())) {}
 
+    double eta() const { return eta_; }
     double mean_loss() const { return loss_total_ / loss_weight_; }
 
    private:
@@ -59,7 +60,9 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
             loss_total_ += c * Base::infer(i, theta, m);
             loss_weight_ += c;
             Base::field_.subtract_truth(i, m);
-            Base::field_.pull(i, m, direction_);
+            const double slope = c * std::sqrt(Base::field_.pull(i, m, direction_));
+            Base::diverged_ = Base::diverged_ || !Base::sane(slope) || !Base::sane(eta_ / delta_) ||
+                              !Base::sane(eta_ / delta_ * Base::field_.l2());
             if (Base::diverged_) return;
             Base::field_.apply(gradient_.data(), c, direction_);
         }
@@ -99,7 +102,7 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
         archive.array("squares", squares_);
         archive.array("steps_of", steps_of_);
         archive.scalars("steps", {&steps_});
-        archive.scalars("loss", {&loss_total_, &loss_weight_});
+        archive.scalars("numbers", {&eta_, &loss_total_, &loss_weight_});
     }
 
     double eta_, delta_;

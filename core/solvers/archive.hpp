@@ -1,7 +1,8 @@
 // What the state of a run consists of, listed once for saving and for restoring.
 //
 // A run has a function archive(Archive&) that names each of its vectors and numbers; saving reads them, restoring
-// writes them. Sizes are fixed by the field, except where `flexible` says so.
+// writes them. Sizes are fixed by the field, except in `groups`. What the run uses as an index goes through `permutation`
+// or `counts`, so that a damaged state cannot lead it outside its arrays.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,19 @@ class Archive {
     virtual void array(const char* name, std::vector<double>& values) = 0;
     virtual void array(const char* name, std::vector<Index>& values) = 0;
     virtual void array(const char* name, std::vector<std::uint64_t>& values) = 0;
-    virtual void flexible(const char* name, std::vector<double>& values) = 0;
+
+    // The same numbers in any order.
+    virtual void permutation(const char* name, std::vector<Index>& values) = 0;
+
+    // Whole groups of so many numbers, and not more groups than that.
+    virtual void groups(const char* name, std::vector<double>& values, std::size_t size, std::size_t most) = 0;
+
+    // Numbers from zero to their limits.
+    struct Count {
+        Index* item;
+        Index limit;
+    };
+    virtual void counts(const char* name, std::initializer_list<Count> items) = 0;
 
     template <class T>
     void scalars(const char* name, std::initializer_list<T*> items) {

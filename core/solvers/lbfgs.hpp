@@ -28,6 +28,8 @@ class LBFGS {
           corrections_(corrections),
           growth_(growth),
           weights_(field.dimension(), 0.0),
+          gradient_(field.dimension(), 0.0),
+          step_direction_(field.dimension(), 0.0),
           trial_(field.dimension(), 0.0),
           trial_gradient_(field.dimension(), 0.0),
           objective_(field),
@@ -82,33 +84,36 @@ class LBFGS {
 
     void archive(Archive& archive) {
         Index started = started_, stalled = stalled_, extending = extending_, certified = certified_;
-        Index calls = oracle_calls();
-        archive.scalars("counters", {&started, &stalled, &extending, &certified, &calls, &iterations_, &evaluations_,
-                                     &visits_, &cursor_, &sample_, &next_sample_});
+        Index diverged = diverged_, calls = oracle_calls();
+        archive.scalars("counters", {&started, &stalled, &diverged, &extending, &certified, &calls, &iterations_,
+                                     &evaluations_, &visits_});
+        archive.counts("sample", {{&cursor_, total()}, {&sample_, total()}, {&next_sample_, total()}});
         if (archive.loading()) confirmation_.discard();
         started_ = started != 0;
         stalled_ = stalled != 0;
+        diverged_ = diverged != 0;
         extending_ = extending != 0;
         certified_ = certified != 0;
         oracle_calls_before_ = calls - objective_.oracle_calls() - confirmation_.oracle_calls();
-        archive.array("order", order_);
+        archive.permutation("order", order_);
         archive.array("weights", weights_);
         archive.array("trial", trial_);
         archive.array("trial_gradient", trial_gradient_);
-        archive.flexible("gradient", gradient_);
-        archive.flexible("step_direction", step_direction_);
+        archive.array("gradient", gradient_);
+        archive.array("step_direction", step_direction_);
         archive.scalars("numbers", {&value_, &gradient_norm_, &allowance_, &best_dual_, &certificate_.primal,
                                     &certificate_.dual, &certificate_.gap, &sample_weight_, &total_weight_});
         search_.archive(archive);
         objective_.archive(archive);
+        confirmation_.archive(archive);
+        const std::size_t d = weights_.size();
         std::vector<double> flat;
         for (const Correction& c : history_) {
             flat.insert(flat.end(), c.s.begin(), c.s.end());
             flat.insert(flat.end(), c.y.begin(), c.y.end());
         }
-        archive.flexible("corrections", flat);
+        archive.groups("corrections", flat, 2 * d, static_cast<std::size_t>(corrections_));
         if (!archive.loading()) return;
-        const std::size_t d = weights_.size();
         history_.clear();
         for (auto at = flat.begin(); at < flat.end(); at += 2 * d) {
             history_.push_back({{at, at + d}, {at + d, at + 2 * d}, 0.0});
@@ -179,6 +184,7 @@ class LBFGS {
             square += gradient_[k] * gradient_[k];
         }
         value_ = up * ((value_ - penalty) / old_up + objective_.losses()) + penalty;
+        allowance_ += rounding_allowance(objective_.magnitude() + penalty);
         gradient_norm_ = std::sqrt(square);
         choose_direction();
         return true;

@@ -23,6 +23,7 @@ class PrimalRun {
         Index done = 0;
         while (done < max_updates && !diverged_) {
             method().update();
+            if (diverged_) break;
             ++done;
             if (deadline.passed()) break;
         }
@@ -51,9 +52,10 @@ class PrimalRun {
     }
 
     void archive(Archive& archive) {
-        Index calls = oracle_calls();
+        Index calls = oracle_calls(), diverged = diverged_;
         archive.generator("random", random_);
-        archive.scalars("counters", {&updates_, &calls});
+        archive.scalars("counters", {&updates_, &calls, &diverged});
+        diverged_ = diverged != 0;
         oracle_calls_ = calls - certificate_.oracle_calls();
         if (archive.loading()) certificate_.discard();
         certificate_.archive(archive);
@@ -73,6 +75,9 @@ class PrimalRun {
         diverged_ = diverged_ || !std::isfinite(loss);
         return loss;
     }
+
+    // Whether a step of this length can still be taken. Beyond it the weights would soon leave floating point.
+    static bool sane(double length) { return std::abs(length) < 1e100; }
 
     Index active_count() const { return static_cast<Index>(active_.size()); }
     double lambda() const { return field_.l2() / static_cast<double>(active_.size()); }

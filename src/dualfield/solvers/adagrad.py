@@ -60,7 +60,7 @@ class AdaGrad(Solver):
             return compiled("AdaGrad", field)(field.core, eta, float(self.delta), self.batch_size, seed)
 
         eta = best_step(make, field) if self.eta == "auto" else float(self.eta)
-        return SteppedRun(self, field, make(eta), eta)
+        return SteppedRun(self, field, make(eta))
 
     @property
     def limits(self) -> str:
@@ -68,4 +68,4 @@ class AdaGrad(Solver):
 
     @property
     def if_diverged(self) -> str:
-        return "lower eta"
+        return "lower eta or scale the attributes down"

@@ -88,8 +88,13 @@ class PrimalRun(Run):
         return {**super().arrays(), "schedule": np.array([self._passes, self._next_confirmation])}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> PrimalRun:
+        if "schedule" not in arrays:
+            raise ValueError("the saved state lacks an entry")
+        schedule = np.asarray(arrays["schedule"])
+        if schedule.shape != (2,) or schedule.dtype.kind != "i":
+            raise ValueError("the saved state does not fit this field")
         super().restore({name: array for name, array in arrays.items() if name != "schedule"})
-        self._passes, self._next_confirmation = (int(number) for number in arrays["schedule"])
+        self._passes, self._next_confirmation = schedule.tolist()
         return self
 
 
@@ -104,7 +109,8 @@ def best_step(make: Callable[[float], Any], field: Field) -> float:
 
     It is judged by the mean loss of the blocks, each at its visit, and the penalty of the weights reached.
     """
-    penalty, n = field.l2 / field.n_blocks, field.n_blocks
+    n, weights = field.n_blocks, field.sample_weight
+    penalty = field.l2 / (n if weights is None else float(weights.sum()))
 
     def loss(step: float) -> float:
         core = make(step)
@@ -116,7 +122,11 @@ def best_step(make: Callable[[float], Any], field: Field) -> float:
     step, least = 0.1, loss(0.1)
     for factor in (10.0, 0.1):
         moved = False
-        while step * factor > _SMALLEST_STEP and (other := loss(step * factor)) < least:
+        while step * factor > _SMALLEST_STEP:
+            other = loss(step * factor)
+            # Where even this step is too long, so is any longer one, and a shorter one may not be.
+            if not (other < least or (factor < 1 and math.isinf(least))):
+                break
             step, least, moved = step * factor, other, True
         if moved:
             break

@@ -70,7 +70,7 @@ class SMD(Solver):
             return compiled("SMD", field)(field.core, eta, float(self.meta), float(self.decay), self.batch_size, seed)
 
         eta = best_step(make, field) if self.eta == "auto" else float(self.eta)
-        return SteppedRun(self, field, make(eta), eta)
+        return SteppedRun(self, field, make(eta))
 
     @property
     def limits(self) -> str:
@@ -78,4 +78,4 @@ class SMD(Solver):
 
     @property
     def if_diverged(self) -> str:
-        return "lower eta or meta"
+        return "lower eta or meta, or scale the attributes down"

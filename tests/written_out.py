@@ -73,7 +73,7 @@ class WrittenOut:
     @cached_property
     def _places(self) -> dict[Any, int]:
         """Where the weight of each feature of a chain is."""
-        layout: Any = self.field.layout  # type: ignore[attr-defined]
+        layout: Any = self.field.layout
         K = layout.n_labels
         if layout.rows is None:
             keys: list[Any] = [("state", a, k) for a in range(layout.n_attributes) for k in range(K)]
@@ -87,9 +87,9 @@ class WrittenOut:
         return {key: place for place, key in enumerate(keys)}
 
     def _chain_block(self, i: int, c: float) -> Block:
-        encoded, field = self.field.encoded, self.field  # type: ignore[attr-defined]
+        encoded, field = self.field.encoded, self.field
         first, last = encoded.offsets[i], encoded.offsets[i + 1]
-        labellings = all_labellings(last - first, len(field.classes))  # type: ignore[attr-defined]
+        labellings = all_labellings(last - first, len(field.classes))
         vectors = np.zeros((len(labellings), self.dimension))
 
         def add(row: int, key: Any, value: float) -> None:
@@ -106,7 +106,7 @@ class WrittenOut:
                 for e in range(encoded.indptr[first + t], encoded.indptr[first + t + 1]):
                     value = 1.0 if encoded.values is None else encoded.values[e]
                     add(row, ("state", int(encoded.indices[e]), label), value)
-        return Block(labellings, vectors, field.codes[first:last], c)  # type: ignore[attr-defined]
+        return Block(labellings, vectors, field.codes[first:last], c)
 
     def _point(self, i: int, c: float) -> Block:
         field: Any = self.field

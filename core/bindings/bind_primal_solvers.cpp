@@ -97,7 +97,7 @@ void bind_sgd(nb::module_& m, const char* name) {
         },
         "field"_a, "schedule"_a, "eta"_a, "batch"_a, "average_after"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);
-    bound.def_prop_ro("eta", &Solver::eta).def_prop_ro("mean_loss", &Solver::mean_loss);
+    bound.def_prop_ro("eta", &Solver::eta);
 }
 
 template <class F>
@@ -113,7 +113,7 @@ void bind_adagrad(nb::module_& m, const char* name) {
         },
         "field"_a, "eta"_a, "delta"_a, "batch"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);
-    bound.def_prop_ro("eta", &Solver::eta).def_prop_ro("mean_loss", &Solver::mean_loss);
+    bound.def_prop_ro("eta", &Solver::eta);
 }
 
 template <class F>
@@ -129,7 +129,7 @@ void bind_smd(nb::module_& m, const char* name) {
         },
         "field"_a, "eta"_a, "meta"_a, "decay"_a, "batch"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);
-    bound.def_prop_ro("eta", &Solver::eta).def_prop_ro("mean_loss", &Solver::mean_loss);
+    bound.def_prop_ro("eta", &Solver::eta);
 }
 
 template <class F>

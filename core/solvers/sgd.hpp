@@ -31,9 +31,6 @@ class SGD : public PrimalRun<F, SGD<F>> {
 
     double eta() const { return eta_; }
 
-    // The mean loss of the blocks since the run began, each at its visit: a measure of a step size.
-    double mean_loss() const { return loss_total_ / loss_weight_; }
-
    private:
     Index per_pass() const { return batches_.per_pass(); }
     void read(double* w) const { average_after_ < 0 ? weights_.read(w) : weights_.read_average(w); }
@@ -52,8 +49,7 @@ class SGD : public PrimalRun<F, SGD<F>> {
             double* theta = room(theta_, size);
             double* m = room(m_, size);
             weights_.score(i, theta);
-            loss_total_ += c * Base::infer(i, theta, m);
-            loss_weight_ += c;
+            Base::infer(i, theta, m);
             Base::field_.subtract_truth(i, m);
             slope += c * std::sqrt(Base::field_.pull(i, m, directions_[k]));
         }
@@ -92,7 +88,7 @@ class SGD : public PrimalRun<F, SGD<F>> {
         weights_.archive(archive);
         batches_.archive(archive);
         archive.scalars("steps", {&steps_});
-        archive.scalars("numbers", {&eta_, &reach_, &loss_total_, &loss_weight_});
+        archive.scalars("numbers", {&eta_, &reach_});
     }
 
     StepSchedule schedule_;
@@ -101,8 +97,7 @@ class SGD : public PrimalRun<F, SGD<F>> {
     LazyWeights<F> weights_;
     Batches batches_;
     Index steps_ = 0;
-    double reach_ = 0.0;  // no less than |w|
-    double loss_total_ = 0.0, loss_weight_ = 0.0;
+    double reach_ = 0.0;                             // no less than |w|
     std::vector<typename F::Direction> directions_;  // of the blocks of a batch
     std::vector<double> theta_, m_;                  // scratch
 };

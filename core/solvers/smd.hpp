@@ -33,7 +33,6 @@ class SMD : public PrimalRun<F, SMD<F>> {
           batches_(Base::active_, batch) {}
 
     double eta() const { return eta_; }  // the first gain
-    double mean_loss() const { return loss_total_ / loss_weight_; }
 
    private:
     Index per_pass() const { return batches_.per_pass(); }
@@ -87,8 +86,6 @@ class SMD : public PrimalRun<F, SMD<F>> {
             Base::field_.infer_table(i, theta, table, m, Base::oracle_) - Base::field_.true_score(i, theta);
         ++Base::oracle_calls_;
         Base::diverged_ = Base::diverged_ || !std::isfinite(loss);
-        loss_total_ += c * loss;
-        loss_weight_ += c;
         Base::field_.subtract_truth(i, m);
         Base::field_.pull(i, m, direction_);
         Base::field_.apply(gradient_.data(), c, direction_);
@@ -103,14 +100,13 @@ class SMD : public PrimalRun<F, SMD<F>> {
         archive.array("weights", weights_);
         archive.array("gains", gains_);
         archive.array("trace", trace_);
-        archive.scalars("numbers", {&eta_, &loss_total_, &loss_weight_});
+        archive.scalars("numbers", {&eta_});
     }
 
     double eta_, meta_, decay_;
     std::vector<double> weights_, gains_, trace_;  // w, eta, v
     std::vector<double> gradient_, product_;       // g, H v
     Batches batches_;
-    double loss_total_ = 0.0, loss_weight_ = 0.0;
     typename F::Direction direction_;
     std::vector<double> theta_, tangent_, m_, table_, scratch_;
 };

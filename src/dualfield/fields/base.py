@@ -25,7 +25,6 @@ class Field(ABC):
     default_solver: str  # what "auto" means here
     core: Any
     l2: float
-    sample_weight: npt.NDArray[np.float64] | None  # the c_i; None: all one
     preparation: tuple[float, float]  # wall and CPU seconds from encoded data to the compiled field
 
     @property

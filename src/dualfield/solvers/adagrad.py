@@ -28,7 +28,8 @@ class AdaGrad(Solver):
     Parameters
     ----------
     eta : float or "auto"
-        The step η; "auto" takes the power of ten that does best over a first look at up to 1000 blocks.
+        The step η; "auto" takes the power of ten that leads furthest down over a first look at up to 1000
+        blocks.
     delta : float
         δ, which keeps the first steps bounded.
     batch_size : int

@@ -30,7 +30,8 @@ class SGD(Solver):
     Parameters
     ----------
     eta : float or "auto"
-        The step η; "auto" takes the power of ten that does best over a first look at up to 1000 blocks.
+        The step η; "auto" takes the power of ten that leads furthest down over a first look at up to 1000
+        blocks.
     schedule : {"constant", "annealed", "pegasos"}
         ``η_t = η``; ``η_t = η/t`` with t the number of the batch (Vishwanathan et al. 2006, ASG); or Pegasos'
         ``η_t = η n / (l2 b t)`` (Shalev-Shwartz et al. 2011).

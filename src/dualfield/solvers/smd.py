@@ -33,8 +33,8 @@ class SMD(Solver):
     Parameters
     ----------
     eta : float or "auto"
-        The first gain of every weight; "auto" takes the power of ten that does best over a first look at up to 1000
-        blocks.
+        The first gain of every weight; "auto" takes the power of ten that leads furthest down over a first look at
+        up to 1000 blocks.
     meta : float
         The gain of the gains, μ in the paper.
     decay : float in [0, 1]

@@ -281,7 +281,9 @@ class _Drive:
         return {
             "converged": f"{name} converged {after}: {proven}.",
             "max_passes": f"{name} stopped at max_passes={self.max_passes} before tol={self.tol:g}: {proven}; "
-            "raise max_passes or tol.",
+            "raise max_passes or tol."
+            if self.run.certifies
+            else f"{name} stopped at max_passes={self.max_passes}: {proven}.",
             "stopped": f"{name} was stopped by a callback {after}: {proven}.",
             "diverged": f"{name} stopped {after}: the objective is too large for floating point, so nothing is proven; "
             f"{solver.if_diverged}.",

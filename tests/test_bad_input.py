@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from dualfield import ChainCRF, SoftmaxRegression, fields, solve
+from dualfield import OEG, SDCA, ChainCRF, SoftmaxRegression, fields, solve
 from dualfield.features import encode
 from dualfield.solvers import LBFGS, SAG, SAGA, SGD, SMD, SVRG, AdaGrad, Hybrid, Perceptron, Run, Solver
 from tests.sequences import as_arrays, labelled_sequences
@@ -259,6 +259,58 @@ def test_a_solver_that_needs_what_a_field_lacks_is_refused_by_name(field: str) -
     problem = fields.Chain(X, Y) if field == "Chain" else fields.Multiclass(np.eye(2), [0, 1])
     match = f"Clairvoyant needs a crystal ball and foresight, which {field} does not offer"
     refuses(TypeError, match, lambda: solve(problem, Clairvoyant()))
+
+
+def test_residual_sampling_is_refused_on_chains() -> None:
+    match = "sampling='residual' needs one node a block, which Chain does not offer"
+    refuses(TypeError, match, lambda: solve(fields.Chain(X, Y), SDCA(sampling="residual")))
+    refuses(TypeError, match, lambda: ChainCRF(solver=SDCA(sampling="residual")).fit(X, Y))
+
+
+@pytest.mark.parametrize("solver", [SDCA, OEG])
+@pytest.mark.parametrize("sampling", ["best", "GAP", None, 3, ["gap"]])
+def test_an_unknown_sampling_rule_is_refused(solver: Any, sampling: Any) -> None:
+    match = f"{solver.name}: sampling must be 'gap', 'uniform', .* or '.*'; got {re.escape(repr(sampling))}"
+    refuses(ValueError, match, lambda: solver(sampling=sampling))
+    refuses(ValueError, "OEG: sampling must be", lambda: OEG(sampling="residual"))
+
+
+@pytest.mark.parametrize("solver", [SDCA, OEG])
+@pytest.mark.parametrize(
+    ("parameter", "value", "rule"),
+    [
+        ("non_uniformity", -0.1, r"in \[0, 1\]"),
+        ("non_uniformity", 1.1, r"in \[0, 1\]"),
+        ("non_uniformity", "much", r"in \[0, 1\]"),
+        ("permutation_every", -1, "an integer, at least 0"),
+        ("refresh_every", -1, "an integer, at least 0"),
+        ("refresh_every", 1.5, "an integer, at least 0"),
+        ("refresh_every", True, "an integer, at least 0"),
+        ("refresh_every", None, "an integer, at least 0"),
+    ],
+)
+def test_impossible_parameters_of_dual_methods_are_refused(solver: Any, parameter: str, value: Any, rule: str) -> None:
+    match = f"{solver.name}: {parameter} must be {rule}; got {value!r}"
+    refuses(ValueError, match, lambda: solver(**{parameter: value}))
+
+
+@pytest.mark.parametrize("step", ["secant", 0, 0.0, -0.5, 1.5, np.inf, np.nan, True, None])
+def test_an_impossible_step_is_refused(step: Any) -> None:
+    match = rf"SDCA: step must be 'newton', .* or a number in \(0, 1\]; got {re.escape(repr(step))}"
+    refuses(ValueError, match, lambda: SDCA(step=step))
+
+
+@pytest.mark.parametrize("init", ["truth", "Mixture", None, 0, ["mixture"]])
+def test_an_unknown_start_is_refused(init: Any) -> None:
+    match = f"SDCA: init must be 'mixture', .* or 'random'; got {re.escape(repr(init))}"
+    refuses(ValueError, match, lambda: SDCA(init=init))
+
+
+@pytest.mark.parametrize("init", ["peaked", "uniform", "random"])
+def test_a_start_without_epsilon_is_given_none(init: Any) -> None:
+    match = f"SDCA: epsilon belongs to init='mixture' and init='product', and init='{init}' has none; got epsilon=0.1"
+    refuses(ValueError, match, lambda: SDCA(init=init, epsilon=0.1))
+    assert SDCA(init=init).epsilon == "auto"
 
 
 def test_estimators_pass_the_refusal_on() -> None:

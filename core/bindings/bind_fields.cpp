@@ -170,7 +170,18 @@ void bind_common(nb::class_<F>& bound) {
                 field.score(i, w.data(), out.data());
                 return out;
             },
-            "weights"_a.noconvert(), "block"_a, "The compact potentials of one block.");
+            "weights"_a.noconvert(), "block"_a, "The compact potentials of one block.")
+        .def(
+            "radius",
+            [](const F& field, Index i) {
+                require(field.labelled(), "the field has no labels to compare with");
+                check_range(field, i, i + 1);
+                std::vector<double> m(static_cast<std::size_t>(field.compact_size(i)));
+                typename F::Direction direction;
+                field.contrast(i, m.data());
+                return std::make_pair(field.pull(i, m.data(), direction), field.radius_bound(i));
+            },
+            "block"_a, "How far the features of a block lie apart, squared: (an estimate, a bound).");
 }
 
 template <class Rows>

@@ -1,6 +1,6 @@
 // Inference on potentials given as arrays, and the duality functions on tables of marginals.
 #include "bindings/arrays.hpp"
-#include "duality/line_search.hpp"
+#include "bindings/rule_names.hpp"
 #include "oracles/forward_backward.hpp"
 #include "oracles/kbest.hpp"
 #include "oracles/sampling.hpp"
@@ -106,10 +106,11 @@ double table_divergence(const SegmentList& segments, Vector<double> mu, Vector<d
 }
 
 auto line_search(const SegmentList& segments, Vector<double> mu, Vector<double> delta, double gap, double residual,
-                 double quadratic, double entropy_at_mu, double subprecision) {
+                 double quadratic, double entropy_at_mu, const std::string& rule, double subprecision, double size) {
     require(mu.shape(0) == delta.shape(0), "mu and delta must have the same size");
-    const LineSearchResult found = newton_line_search(segments_of(segments, mu.shape(0)), mu.data(), delta.data(), gap,
-                                                      residual, quadratic, entropy_at_mu, subprecision);
+    const LineSearchResult found = find_step({step_rule(rule), subprecision, size},
+                                             DualAlong{segments_of(segments, mu.shape(0)), mu.data(), delta.data(), gap,
+                                                       residual, quadratic, entropy_at_mu});
     return std::make_tuple(found.step, found.entropy, found.ascent, found.evaluations);
 }
 
@@ -137,7 +138,8 @@ void bind_oracles(nb::module_& m) {
     m.def("table_entropy", &table_entropy, "segments"_a, "table"_a.noconvert());
     m.def("table_divergence", &table_divergence, "segments"_a, "mu"_a.noconvert(), "nu"_a.noconvert());
     m.def("line_search", &line_search, "segments"_a, "mu"_a.noconvert(), "delta"_a.noconvert(), "gap"_a, "residual"_a,
-          "quadratic"_a, "entropy_at_mu"_a, "subprecision"_a, "(step, entropy, ascent, evaluations)");
+          "quadratic"_a, "entropy_at_mu"_a, "rule"_a, "subprecision"_a, "size"_a,
+          "(step, entropy, ascent, evaluations)");
     m.def("fast_exp", &elementwise<exp_of>, "x"_a.noconvert());
     m.def("fast_log", &elementwise<log_of>, "x"_a.noconvert());
 }

@@ -1,9 +1,11 @@
 // Solvers on fields. A solver object is the state of a run: Python decides how long it runs and when it
 // stops.
 #include <string>
+#include <type_traits>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bound_fields.hpp"
+#include "bindings/rule_names.hpp"
 #include "bindings/trainable.hpp"
 #include "solvers/oeg.hpp"
 #include "solvers/sdca.hpp"
@@ -25,6 +27,8 @@ nb::dict save_run(Solver& solver) {
     state["entropies"] = to_array(solver.entropies());
     state["recorded"] = to_array(recorded);
     state["weights"] = to_array(solver.weights());
+    state["factors"] = to_array(solver.sampler().factors());
+    state["drawing"] = to_array(solver.sampler().weights());
     state["order"] = to_array(solver.sampler().order());
     state["random"] = to_array(std::vector<std::uint64_t>(words.begin(), words.end()));
     state["counters"] = to_array(solver.counters());
@@ -51,10 +55,13 @@ void restore_run(Solver& solver, const nb::dict& state) {
     const auto entropies = entry<double>(state, "entropies", blocks);
     const auto recorded = entry<double>(state, "recorded", blocks);
     const auto weights = entry<double>(state, "weights", solver.weights().size());
+    const std::size_t weighted = solver.sampler().factors().size();
+    const auto factors = entry<double>(state, "factors", weighted);
+    const auto drawing = entry<double>(state, "drawing", weighted);
     const auto order = entry<Index>(state, "order", solver.sampler().order().size());
     const auto words = entry<std::uint64_t>(state, "random", 4);
-    const auto counters = entry<Index>(state, "counters", 4);
-    const auto numbers = entry<double>(state, "numbers", 3);
+    const auto counters = entry<Index>(state, "counters", Solver::kCounters);
+    const auto numbers = entry<double>(state, "numbers", Solver::kNumbers);
     std::vector<Index> new_order(order.data(), order.data() + order.shape(0));
     std::vector<Index> sorted_old(solver.sampler().order()), sorted_new(new_order);
     std::sort(sorted_old.begin(), sorted_old.end());
@@ -68,8 +75,7 @@ void restore_run(Solver& solver, const nb::dict& state) {
     }
     std::copy(entropies.data(), entropies.data() + blocks, solver.entropies().begin());
     std::copy(weights.data(), weights.data() + weights.shape(0), solver.mutable_weights().begin());
-    for (std::size_t i = 0; i < blocks; ++i) solver.sampler().record(static_cast<Index>(i), recorded.data()[i]);
-    solver.sampler().restore(counters.data()[0], std::move(new_order));
+    solver.sampler().restore(counters.data()[0], std::move(new_order), recorded.data(), factors.data(), drawing.data());
     solver.random().set_state({words.data()[0], words.data()[1], words.data()[2], words.data()[3]});
     solver.restore_numbers(counters.data(), numbers.data());
 }
@@ -108,12 +114,39 @@ void bind_dual(nb::class_<Solver>& bound) {
         .def_prop_ro("diverged", &Solver::diverged)
         .def_prop_ro("dual", &Solver::dual)
         .def_prop_ro("gap_estimate", &Solver::gap_estimate)
+        .def_prop_ro("chi", &Solver::chi)
         .def_prop_ro("epsilon", &Solver::epsilon)
         .def_prop_ro("updates", &Solver::updates)
+        .def_prop_ro("adopted_at", &Solver::adopted_at)
         .def_prop_ro("oracle_calls", &Solver::oracle_calls)
         .def_prop_ro("evaluations", &Solver::evaluations)
         .def_prop_ro("step_total", &Solver::step_total)
         .def_prop_ro("updates_per_pass", &Solver::draws_per_pass);
+}
+
+// Draws after the first pass while nothing changes.
+auto sample_blocks(const std::string& sampling, double non_uniformity, Index permutation_every, std::uint64_t seed,
+                   Vector<double> sample_weights, Vector<double> smoothness, Vector<double> gaps,
+                   Vector<double> lengths, Index draws) {
+    const std::size_t blocks = sample_weights.shape(0);
+    require(smoothness.shape(0) == blocks && gaps.shape(0) == blocks && lengths.shape(0) == blocks,
+            "all arrays must have one number a block");
+    std::vector<Index> active;
+    for (std::size_t i = 0; i < blocks; ++i)
+        if (sample_weights.data()[i] > 0.0) active.push_back(static_cast<Index>(i));
+    require(!active.empty() && draws >= 0, "there must be a block of positive weight");
+    BlockSampler sampler({sampling_rule(sampling), non_uniformity, permutation_every, seed}, active,
+                         static_cast<Index>(blocks));
+    for (Index i : active) {
+        if (sampler.needs_smoothness()) sampler.set_smoothness(i, sample_weights.data()[i], smoothness.data()[i]);
+        sampler.record(i, gaps.data()[i]);
+        if (sampler.needs_length()) sampler.record_length(i, lengths.data()[i]);
+    }
+    Random random(seed);
+    for (std::size_t first = 0; first < active.size(); ++first) sampler.draw(random);
+    std::vector<Index> drawn(static_cast<std::size_t>(draws));
+    for (Index& i : drawn) i = sampler.draw(random);
+    return to_array(drawn);
 }
 
 template <class F>
@@ -123,14 +156,20 @@ void bind_sdca(nb::module_& m, const char* name) {
     nb::class_<Solver> bound(m, name);
     bound.def(
         "__init__",
-        [](Solver* self, const F& field, double non_uniformity, Index permutation_every, double subprecision,
-           double epsilon, std::uint64_t seed) {
+        [](Solver* self, const F& field, const std::string& sampling, double non_uniformity, Index permutation_every,
+           const std::string& step, double subprecision, double step_size, const std::string& init, double epsilon,
+           std::uint64_t seed) {
             check_trainable(field);
-            new (self) Solver(field, {non_uniformity, permutation_every, seed}, subprecision, epsilon);
+            const SamplingRule rule = sampling_rule(sampling);
+            require((rule != SamplingRule::kResidual || std::is_same_v<F, Multiclass>),
+                    "only a one-node field has residuals");
+            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed},
+                              {step_rule(step), subprecision, step_size}, {start_rule(init), epsilon});
         },
-        "field"_a, "non_uniformity"_a, "permutation_every"_a, "subprecision"_a, "epsilon"_a, "seed"_a,
-        nb::keep_alive<1, 2>());
+        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "step"_a, "subprecision"_a, "step_size"_a,
+        "init"_a, "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
+    bound.def_prop_ro("timings", &Solver::timings);
 }
 
 template <class F>
@@ -140,12 +179,14 @@ void bind_oeg(nb::module_& m, const char* name) {
     nb::class_<Solver> bound(m, name);
     bound.def(
         "__init__",
-        [](Solver* self, const F& field, double non_uniformity, Index permutation_every, bool secant, double epsilon,
-           std::uint64_t seed) {
+        [](Solver* self, const F& field, const std::string& sampling, double non_uniformity, Index permutation_every,
+           bool secant, double epsilon, std::uint64_t seed) {
             check_trainable(field);
-            new (self) Solver(field, {non_uniformity, permutation_every, seed}, secant, epsilon);
+            const SamplingRule rule = sampling_rule(sampling);
+            require(rule != SamplingRule::kResidual, "OEG has no residuals");
+            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, secant, epsilon);
         },
-        "field"_a, "non_uniformity"_a, "permutation_every"_a, "secant"_a, "epsilon"_a, "seed"_a,
+        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "secant"_a, "epsilon"_a, "seed"_a,
         nb::keep_alive<1, 2>());
     bind_dual(bound);
 }
@@ -153,6 +194,10 @@ void bind_oeg(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_solvers(nb::module_& m) {
+    using namespace nb::literals;
+    m.def("sample_blocks", &sample_blocks, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "seed"_a,
+          "sample_weights"_a.noconvert(), "smoothness"_a.noconvert(), "gaps"_a.noconvert(), "lengths"_a.noconvert(),
+          "draws"_a, "The blocks that a sampling rule draws after the first pass.");
     bind_sdca<ChainAll>(m, "SDCAChainAll");
     bind_sdca<ChainObserved>(m, "SDCAChainObserved");
     bind_sdca<Multiclass>(m, "SDCAMulticlass");

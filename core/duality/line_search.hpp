@@ -1,10 +1,15 @@
-// The exact step along a segment of marginals: the gamma in [0, 1] that maximises
-//     f(gamma) = H(mu + gamma delta) + gamma * residual - gamma^2 / 2 * quadratic.
-// Its derivative
+// How far to go along a segment of marginals. The dual there is, for gamma in [0, 1] and up to a constant,
+//     f(gamma) = H(mu + gamma delta) + gamma * residual - gamma^2 / 2 * quadratic,
+// and its derivative
 //     phi(gamma) = residual - sum count <delta, log(mu + gamma delta)> - gamma * quadratic
-// decreases, so the step is its root. For SDCA, delta = nu - mu and residual = <theta, delta>, where theta
+// decreases, so the best step is its root. For SDCA, delta = nu - mu and residual = <theta, delta>, where theta
 // are the potentials of nu: then phi(0) = KL(mu||nu) + KL(nu||mu) >= 0 and phi(1) = -quadratic <= 0.
+//
+// Every rule ends at a point where the entropy was evaluated, so the dual is known exactly. Newton's method and golden
+// sections never descend; one Newton step and a fixed step take what they get.
 #pragma once
+
+#include <algorithm>
 
 #include "duality/entropy.hpp"
 
@@ -47,34 +52,53 @@ struct LineSearchResult {
     int evaluations;  // passes over the table
 };
 
-// Newton's method on phi, kept inside a shrinking bracket. It stops at an evaluated point, so the entropy
-// there is known, once the next step would be shorter than `subprecision` * gamma; a point where f has not
-// risen is never returned (f(gamma) - f(0) is at hand), only 0.
+// What the rules look at. `gap` = KL(mu||nu), `entropy_at_mu` = H(mu).
+template <class SegmentRange>
+struct DualAlong {
+    SegmentRange segments;
+    const double* mu;
+    const double* delta;
+    double gap, residual, quadratic, entropy_at_mu;
+
+    struct Point {
+        double entropy, ascent, phi, slope;  // slope: of phi
+    };
+    Point at(double gamma) const {
+        const Segmentwise at = evaluate_segments(segments, mu, delta, gamma);
+        return {at.entropy, at.entropy - entropy_at_mu + gamma * residual - 0.5 * gamma * gamma * quadratic,
+                residual - at.cross - gamma * quadratic, -at.curvature - quadratic};
+    }
+    LineSearchResult stay(int evaluations = 0) const { return {0.0, entropy_at_mu, 0.0, evaluations}; }
+    LineSearchResult go(double gamma, const Point& there, int evaluations) const {
+        return {gamma, there.entropy, there.ascent, evaluations};
+    }
+};
+template <class SegmentRange>
+DualAlong(SegmentRange, const double*, const double*, double, double, double, double) -> DualAlong<SegmentRange>;
+
+// An ascent may come out negative by this times (1 + entropy), without meaning it.
+inline constexpr double kAscentRounding = 1e-13;
+
+// Newton's method on phi, kept inside a shrinking bracket. It stops at an evaluated point once the next step would be
+// shorter than `subprecision` * gamma; a point where f has not risen is never returned (f(gamma) - f(0) is at hand),
+// only 0.
 //
-// `gap` = KL(mu||nu) gives the start. Near the optimum phi is linear with phi(0) = 2 gap, so its root is
+// The gap gives the start. Near the optimum phi is linear with phi(0) = 2 gap, so its root is
 // 2 gap / (2 gap + quadratic); far from it this is still inside the bracket.
 template <class SegmentRange>
-LineSearchResult newton_line_search(const SegmentRange& segments, const double* mu, const double* delta, double gap,
-                                    double residual, double quadratic, double entropy_at_mu, double subprecision) {
+LineSearchResult newton_line_search(const DualAlong<SegmentRange>& dual, double subprecision) {
     constexpr int kMaxEvaluations = 40;
-    constexpr double kRounding = 1e-13;
-    LineSearchResult best{0.0, entropy_at_mu, 0.0, 0};
-    if (!(gap > 0.0)) return best;
+    LineSearchResult best = dual.stay();
+    if (!(dual.gap > 0.0)) return best;
     double left = 0.0, right = 1.0;
-    double gamma = 2.0 * gap / (2.0 * gap + quadratic);
+    double gamma = 2.0 * dual.gap / (2.0 * dual.gap + dual.quadratic);
     for (int evaluation = 1; evaluation <= kMaxEvaluations; ++evaluation) {
-        const Segmentwise at = evaluate_segments(segments, mu, delta, gamma);
-        const double phi = residual - at.cross - gamma * quadratic;
-        const double slope = -at.curvature - quadratic;
-        const double ascent = at.entropy - entropy_at_mu + gamma * residual - 0.5 * gamma * gamma * quadratic;
+        const auto here = dual.at(gamma);
         best.evaluations = evaluation;
-        if (ascent >= best.ascent - kRounding * (1.0 + std::abs(at.entropy))) {
-            best.step = gamma;
-            best.entropy = at.entropy;
-            best.ascent = ascent;
-        }
-        (phi >= 0.0 ? left : right) = gamma;
-        const double newton = slope < 0.0 ? -phi / slope : 0.0;
+        if (here.ascent >= best.ascent - kAscentRounding * (1.0 + std::abs(here.entropy)))
+            best = dual.go(gamma, here, evaluation);
+        (here.phi >= 0.0 ? left : right) = gamma;
+        const double newton = here.slope < 0.0 ? -here.phi / here.slope : 0.0;
         const bool accepted = best.step == gamma;
         if (accepted && std::abs(newton) <= subprecision * gamma) break;
         double next = gamma + newton;
@@ -83,6 +107,72 @@ LineSearchResult newton_line_search(const SegmentRange& segments, const double* 
         gamma = next;
     }
     return best;
+}
+
+// Golden sections of [0, 1] until the bracket is narrower than `subprecision` times the step. Values only, no
+// derivatives: f is flat at its top, so of two digits of a step it sees one where Newton's method sees both.
+template <class SegmentRange>
+LineSearchResult golden_line_search(const DualAlong<SegmentRange>& dual, double subprecision) {
+    constexpr int kMaxEvaluations = 60;
+    constexpr double kGolden = 0.6180339887498949;
+    if (!(dual.gap > 0.0)) return dual.stay();
+    double left = 0.0, right = 1.0, low = 1.0 - kGolden, high = kGolden;
+    auto at_low = dual.at(low), at_high = dual.at(high);
+    int evaluations = 2;
+    for (; evaluations < kMaxEvaluations && right - left > subprecision * high; ++evaluations) {
+        if (at_low.ascent < at_high.ascent) {
+            left = low, low = high, at_low = at_high;
+            high = left + kGolden * (right - left), at_high = dual.at(high);
+        } else {
+            right = high, high = low, at_high = at_low;
+            low = right - kGolden * (right - left), at_low = dual.at(low);
+        }
+    }
+    const bool take_low = at_low.ascent >= at_high.ascent;
+    const auto& top = take_low ? at_low : at_high;
+    if (!(top.ascent >= -kAscentRounding * (1.0 + std::abs(top.entropy)))) return dual.stay(evaluations);
+    return dual.go(take_low ? low : high, top, evaluations);
+}
+
+// A step that was settled beforehand. The dual may fall.
+template <class SegmentRange>
+LineSearchResult given_step(const DualAlong<SegmentRange>& dual, double gamma) {
+    if (!(dual.gap > 0.0)) return dual.stay();
+    return dual.go(gamma, dual.at(gamma), 1);
+}
+
+// One step of Newton's method on phi from the middle, cut to [0, 1]. The dual may fall.
+template <class SegmentRange>
+LineSearchResult one_newton_step(const DualAlong<SegmentRange>& dual) {
+    if (!(dual.gap > 0.0)) return dual.stay();
+    const auto middle = dual.at(0.5);
+    const double gamma = middle.slope < 0.0 ? 0.5 - middle.phi / middle.slope : 0.5;
+    LineSearchResult found = given_step(dual, std::clamp(gamma, 0.0, 1.0));
+    found.evaluations = 2;
+    return found;
+}
+
+enum class StepRule { kNewton, kOneNewton, kGolden, kFixed, kGuaranteed };
+
+struct StepOptions {
+    StepRule rule;
+    double subprecision;  // of kNewton and kGolden
+    double size;          // of kFixed and kGuaranteed
+};
+
+template <class SegmentRange>
+LineSearchResult find_step(const StepOptions& options, const DualAlong<SegmentRange>& dual) {
+    switch (options.rule) {
+        case StepRule::kOneNewton:
+            return one_newton_step(dual);
+        case StepRule::kGolden:
+            return golden_line_search(dual, options.subprecision);
+        case StepRule::kFixed:
+        case StepRule::kGuaranteed:
+            return given_step(dual, options.size);
+        default:
+            return newton_line_search(dual, options.subprecision);
+    }
 }
 
 }  // namespace dualfield

@@ -32,7 +32,7 @@ class Chain {
 
     struct Direction {
         Index block = -1;
-        std::vector<double> rows;   // a count row of K for each distinct attribute of the block
+        std::vector<double> rows;   // a count row for each distinct attribute of the block
         std::vector<double> dense;  // all other weights
     };
 
@@ -50,6 +50,7 @@ class Chain {
           labels_(labels),
           sample_weight_(sample_weight),
           l2_(l2),
+          stride_(shape_.labels >= 8 ? padded(shape_.labels) : shape_.labels),
           distinct_(labels ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}),
           transition_start_(rows_.size()),
           bias_start_(transition_start_ + static_cast<Index>(shape_.transitions.size())),
@@ -79,24 +80,30 @@ class Chain {
         const Index last_entry = data_.indptr[offset(i) + length(i)];
         assemble(i, w + transition_start_, theta, [&](Index e, double* node) {
             if (e + kAhead < last_entry) rows_.prefetch(w, data_.indices[e + kAhead]);
-            rows_.score(w, data_.indices[e], data_.value(e), node);
+            rows_.score(w, data_.indices[e], data_.value(e), stride_, node);
         });
     }
 
     void project(Direction& direction, double* theta) const {
-        const Index i = direction.block, K = labels();
-        rows_.mask(distinct_.count(i), distinct_.attributes(i), direction.rows.data());
+        const Index i = direction.block;
+        rows_.mask(distinct_.count(i), distinct_.attributes(i), stride_, direction.rows.data());
         assemble(i, direction.dense.data(), theta, [&](Index e, double* node) {
-            axpy(K, data_.value(e), direction.rows.data() + distinct_.local(e) * K, node);
+            add_row(data_.value(e), direction.rows.data() + distinct_.local(e) * stride_, node);
         });
     }
 
-    double center(Index i, double* theta) const {
+    void center(Index i, double* theta) const {
         const Index K = labels(), T = length(i);
-        double magnitude = 0.0;
-        for (Index t = 0; t < T; ++t) magnitude += subtract_maximum(K, theta + t * K);
-        if (T > 1) magnitude += static_cast<double>(T - 1) * subtract_maximum(K * K, theta + T * K);
-        return magnitude;
+        for (Index t = 0; t < T; ++t) subtract_maximum(K, theta + t * K);
+        if (T > 1) subtract_maximum(K * K, theta + T * K);
+    }
+
+    double magnitude(Index i, const double* theta) const {
+        const Index K = labels(), T = length(i);
+        double total = 0.0;
+        for (Index t = 0; t < T; ++t) total += largest_magnitude(K, theta + t * K);
+        if (T > 1) total += static_cast<double>(T - 1) * largest_magnitude(K * K, theta + T * K);
+        return total;
     }
 
     double log_partition(Index i, const double* theta, Workspace& oracle) const {
@@ -113,6 +120,11 @@ class Chain {
         const double log_z = oracle.marginals(potentials(i, theta), nodes, table, m + T * K);
         std::copy(nodes, nodes + T * K, m);
         return log_z;
+    }
+
+    double infer_untied(Index i, const double* theta, double* table, Workspace& oracle) const {
+        const Index K = labels(), T = length(i), edges = (T - 1) * K * K;
+        return oracle.marginals({T, K, theta + edges, theta, K * K}, table + edges, table, nullptr);
     }
 
     void compact(Index i, const double* table, double* m) const {
@@ -145,12 +157,12 @@ class Chain {
         const Index distinct = distinct_.count(i);
         const std::int32_t* attributes = distinct_.attributes(i);
         direction.block = i;
-        double* rows = room(direction.rows, distinct * K);
-        std::fill(rows, rows + distinct * K, 0.0);
+        double* rows = room(direction.rows, distinct * stride_);
+        std::fill(rows, rows + distinct * stride_, 0.0);
         for (Index t = 0; t < T; ++t)
             for (Index e = data_.indptr[first + t]; e < data_.indptr[first + t + 1]; ++e)
-                axpy(K, data_.value(e), m + t * K, rows + distinct_.local(e) * K);
-        const double norm = rows_.squared_norm_of(distinct, attributes, rows);
+                add_row(data_.value(e), m + t * K, rows + distinct_.local(e) * stride_);
+        const double norm = rows_.squared_norm_of(distinct, attributes, stride_, rows);
         direction.dense.resize(dimension_ - transition_start_);
         double* dense = direction.dense.data();
         const double* edge_sum = m + T * K;
@@ -171,7 +183,7 @@ class Chain {
         constexpr Index kAhead = 6;
         for (Index u = 0; u < distinct; ++u) {
             if (u + kAhead < distinct) rows_.prefetch(w, attributes[u + kAhead]);
-            rows_.apply(w, attributes[u], a, direction.rows.data() + u * labels());
+            rows_.apply(w, attributes[u], a, direction.rows.data() + u * stride_);
         }
         axpy(static_cast<Index>(direction.dense.size()), a, direction.dense.data(), w + transition_start_);
     }
@@ -254,6 +266,36 @@ class Chain {
         for (Index t = 1; t < T; ++t) m[(T + y[t - 1]) * K + y[t]] += 1.0;
     }
 
+    void contrast(Index i, double* m) const {
+        const Index K = labels(), T = length(i);
+        const std::int32_t* y = labels_ + offset(i);
+        std::vector<Index> occurrences(K, 0);
+        for (Index t = 0; t < T; ++t) ++occurrences[y[t]];
+        const Index rarest = std::min_element(occurrences.begin(), occurrences.end()) - occurrences.begin();
+        std::fill(m, m + compact_size(i), 0.0);
+        for (Index t = 0; t < T; ++t) m[t * K + rarest] = 1.0;
+        m[(T + rarest) * K + rarest] = static_cast<double>(T - 1);
+        subtract_truth(i, m);
+    }
+
+    // R_i <= (|F(y_i)| + max_y |F(y)|)^2. An attribute a has, over the positions of any label, at most the count
+    // sum_t |x_ta|, and the squares of parts add up to at most the square of the whole; transitions and biases alike.
+    double radius_bound(Index i) const {
+        const Index T = length(i), first = offset(i);
+        std::vector<double> m(compact_size(i), 0.0), counts(distinct_.count(i), 0.0);
+        Direction direction;
+        subtract_truth(i, m.data());
+        const double truth = pull(i, m.data(), direction);
+        for (Index e = data_.indptr[first]; e < data_.indptr[first + T]; ++e)
+            counts[distinct_.local(e)] += std::abs(data_.value(e));
+        const double positions = static_cast<double>(T), pairs = shape_.transitions.empty() ? 0.0 : positions - 1.0;
+        const double largest = squared_norm(distinct_.count(i), counts.data()) + pairs * pairs +
+                               (shape_.bias ? positions * positions : 0.0) + (shape_.begin ? 1.0 : 0.0) +
+                               (shape_.end ? 1.0 : 0.0);
+        const double root = std::sqrt(truth) + std::sqrt(largest);
+        return root * root;
+    }
+
     Segments segments(Index i) const {
         const Index K = labels(), T = length(i);
         if (T == 1) return {{{{0, K, 1.0}, {0, 0, 0.0}}}, 1};
@@ -305,6 +347,21 @@ class Chain {
         return static_cast<double>(T - 1) * mixture_entropy(K * K, epsilon) - static_cast<double>(T - 2) * node;
     }
 
+    void product_table(Index i, double epsilon, double* table) const {
+        const Index K = labels(), T = length(i);
+        const std::int32_t* y = labels_ + offset(i);
+        double* nodes = table + (T - 1) * K * K;
+        std::fill(nodes, nodes + T * K, epsilon / static_cast<double>(K));
+        for (Index t = 0; t < T; ++t) nodes[t * K + y[t]] += 1.0 - epsilon;
+        for (Index t = 0; t < T - 1; ++t)
+            for (Index k = 0; k < K; ++k)
+                for (Index j = 0; j < K; ++j) table[(t * K + k) * K + j] = nodes[t * K + k] * nodes[(t + 1) * K + j];
+    }
+
+    double product_entropy(Index i, double epsilon) const {
+        return static_cast<double>(length(i)) * mixture_entropy(labels(), epsilon);
+    }
+
     void initial_potentials(Index i, double epsilon, double* theta) const {
         const Index K = labels(), T = length(i);
         const std::int32_t* y = labels_ + offset(i);
@@ -317,6 +374,16 @@ class Chain {
     }
 
    private:
+    // row += value * x, over the padding too: there x goes on into the next row of its matrix, and what that adds to
+    // the padding of a count row, or to a row of potentials that is yet to be written, does not matter.
+    void add_row(double value, const double* x, double* row) const {
+        if (stride_ == labels()) {
+            axpy(stride_, value, x, row);
+        } else {
+            padded_axpy(stride_, value, x, row);
+        }
+    }
+
     // Potentials from the weights of transitions, bias, begin and end, and add_row(e, node), which adds what entry e
     // contributes to the potentials of its node.
     template <class AddRow>
@@ -345,6 +412,7 @@ class Chain {
     const std::int32_t* labels_;
     const double* sample_weight_;
     double l2_;
+    Index stride_;  // of count rows: padded, where there are so many labels that a K x K matrix can take the overrun
     DistinctAttributes distinct_;
     Index transition_start_, bias_start_, begin_start_, end_start_, dimension_;
 };

@@ -25,9 +25,10 @@ concept Field = requires(const F field, typename F::Workspace workspace, typenam
     { field.sample_weight(i) } -> std::same_as<double>;
 
     // score: potentials of block i under weights w. center: subtracts a constant from the potentials of each clique,
-    // which changes no probability and keeps digits; returns the size of what rounding can act on.
+    // which changes no probability and keeps digits. magnitude: the size of what rounding can act on in them.
     { field.score(i, input, output) };
-    { field.center(i, output) } -> std::same_as<double>;
+    { field.center(i, output) };
+    { field.magnitude(i, input) } -> std::same_as<double>;
 
     // What exact inference says of given potentials; infer also fills the compact marginals.
     { field.log_partition(i, input, workspace) } -> std::same_as<double>;
@@ -53,26 +54,42 @@ concept Field = requires(const F field, typename F::Workspace workspace, typenam
     };
 };
 
+// What solvers on the dual need to know of R_i = max_y |F(x_i, y_i) - F(x_i, y)|^2, how far the features of a block lie
+// apart.
+template <class F>
+concept DualField = Field<F> && requires(const F field, Index i, double* output) {
+    // The indicators of the labelling that has everywhere the label rarest in y_i, less those of y_i. The squared norm
+    // of their feature counts estimates R_i: never above it, and exact where no feature is negative, every pair has its
+    // weight and the label is absent from y_i.
+    { field.contrast(i, output) };
+    { field.radius_bound(i) } -> std::same_as<double>;  // not below R_i
+};
+
 // What solvers need that keep tables of clique marginals.
 template <class F>
-concept TableField = Field<F> && requires(const F field, typename F::Workspace workspace, Index i, const double* input,
-                                          double* output, double number) {
+concept TableField = DualField<F> && requires(const F field, typename F::Workspace workspace, Index i,
+                                              const double* input, double* output, double number) {
     { field.table_size(i) } -> std::same_as<Index>;
     { *field.segments(i).begin() } -> std::convertible_to<Segment>;
     { field.infer_table(i, input, output, output, workspace) } -> std::same_as<double>;  // fills table and compact
     { field.compact(i, input, output) };
     { field.repair_table(i, output) };  // makes the marginals of neighbouring cliques agree, to the last digit
 
+    // Inference on potentials of any clique, given in the layout of the table; fills the table.
+    { field.infer_untied(i, input, output, workspace) } -> std::same_as<double>;
+
     // The compact marginals of the uniform distribution; the start epsilon * uniform + (1 - epsilon) * truth, and its
-    // entropy.
+    // entropy; independent nodes, each that mixture, and their entropy.
     { field.uniform(i, output) };
     { field.initial_table(i, number, output) };
     { field.initial_entropy(i, number) } -> std::same_as<double>;
+    { field.product_table(i, number, output) };
+    { field.product_entropy(i, number) } -> std::same_as<double>;
 };
 
 // What solvers need that keep potentials: the mixture of two blocks' potentials is again one compact vector.
 template <class F>
-concept PotentialField = Field<F> && requires(const F field, Index i, double* output, double number) {
+concept PotentialField = DualField<F> && requires(const F field, Index i, double* output, double number) {
     // Independent nodes, each wrong with probability epsilon: their potentials, and their entropy.
     { field.initial_potentials(i, number, output) };
     { field.independent_entropy(i, number) } -> std::same_as<double>;

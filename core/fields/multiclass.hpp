@@ -47,10 +47,11 @@ class Multiclass {
             std::fill(theta, theta + labels_, 0.0);
         }
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
-            rows_.score(w, data_.indices[e], data_.value(e), theta);
+            rows_.score(w, data_.indices[e], data_.value(e), labels_, theta);
     }
 
-    double center(Index, double* theta) const { return subtract_maximum(labels_, theta); }
+    void center(Index, double* theta) const { subtract_maximum(labels_, theta); }
+    double magnitude(Index, const double* theta) const { return largest_magnitude(labels_, theta); }
 
     double log_partition(Index, const double* theta, Workspace&) const { return log_sum_exp(labels_, theta); }
 
@@ -66,6 +67,10 @@ class Multiclass {
         const double log_z = infer(i, theta, m, workspace);
         std::copy(m, m + labels_, table);
         return log_z;
+    }
+
+    double infer_untied(Index i, const double* theta, double* table, Workspace& workspace) const {
+        return infer(i, theta, table, workspace);
     }
 
     void compact(Index, const double* table, double* m) const { std::copy(table, table + labels_, m); }
@@ -111,6 +116,15 @@ class Multiclass {
         m[argmax(labels_, theta)] = 1.0;
     }
 
+    void contrast(Index i, double* m) const {
+        std::fill(m, m + labels_, 0.0);
+        m[y_[i] == 0 ? labels_ - 1 : 0] = 1.0;
+        subtract_truth(i, m);
+    }
+
+    // Exact: the features of two labels have nothing in common.
+    double radius_bound(Index i) const { return labels_ > 1 ? 2.0 * squared_norm_of(i) : 0.0; }
+
     Segments segments(Index) const { return {{{{0, labels_, 1.0}, {0, 0, 0.0}}}, 1}; }
 
     void repair_table(Index, double* table) const { scale(labels_, 1.0 / sum(labels_, table), table); }
@@ -123,6 +137,9 @@ class Multiclass {
     }
 
     double initial_entropy(Index, double epsilon) const { return mixture_entropy(labels_, epsilon); }
+
+    void product_table(Index i, double epsilon, double* table) const { initial_table(i, epsilon, table); }
+    double product_entropy(Index i, double epsilon) const { return initial_entropy(i, epsilon); }
 
     void initial_potentials(Index i, double epsilon, double* theta) const {
         std::fill(theta, theta + labels_, 0.0);

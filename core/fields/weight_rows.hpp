@@ -2,7 +2,7 @@
 //
 // Two layouts with one interface. AllPairs: attribute-major, K weights a row. ObservedPairs: only the pairs seen in
 // training, attribute-major as well, each row a short list of labels. Feature counts are gathered for all K labels, a
-// *count row*; the layout says which of them belong to a weight.
+// *count row*; the layout says which of them belong to a weight. Count rows lie `stride` apart, K or K padded.
 #pragma once
 
 #include <vector>
@@ -24,14 +24,19 @@ class AllPairs {
         for (Index k = 0; k < labels_; k += 8) __builtin_prefetch(row + k);
     }
 
-    // scores += value * w[attribute]
-    void score(const double* w, std::int32_t attribute, double value, double* scores) const {
-        axpy(labels_, value, w + start(attribute), scores);
+    // scores += value * w[attribute]; may also change what follows scores, up to the stride.
+    void score(const double* w, std::int32_t attribute, double value, Index stride, double* scores) const {
+        if (stride > labels_ && start(attribute) + stride <= size()) {
+            padded_axpy(stride, value, w + start(attribute), scores);
+        } else {
+            axpy(labels_, value, w + start(attribute), scores);
+        }
     }
 
-    // The squared norm of those counts, of n count rows, that have a weight.
-    double squared_norm_of(Index n, const std::int32_t*, const double* counts) const {
-        return squared_norm(n * labels_, counts);
+    // The squared norm of those counts, of n count rows, that have a weight; clears the padding.
+    double squared_norm_of(Index n, const std::int32_t*, Index stride, double* counts) const {
+        for (Index u = 0; u < n; ++u) std::fill(counts + u * stride + labels_, counts + (u + 1) * stride, 0.0);
+        return squared_norm(n * stride, counts);
     }
 
     // w[attribute] += a * counts
@@ -40,7 +45,7 @@ class AllPairs {
     }
 
     // Of n count rows, sets to zero the counts that have no weight.
-    void mask(Index, const std::int32_t*, double*) const {}
+    void mask(Index, const std::int32_t*, Index, double*) const {}
 
     Index length(std::int32_t) const { return labels_; }
 
@@ -62,13 +67,13 @@ class ObservedPairs {
 
     void prefetch(const double* w, std::int32_t attribute) const { __builtin_prefetch(w + starts_[attribute]); }
 
-    void score(const double* w, std::int32_t attribute, double value, double* scores) const {
+    void score(const double* w, std::int32_t attribute, double value, Index, double* scores) const {
         for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s) scores[labels_[s]] += value * w[s];
     }
 
-    double squared_norm_of(Index n, const std::int32_t* attributes, const double* counts) const {
+    double squared_norm_of(Index n, const std::int32_t* attributes, Index stride, const double* counts) const {
         double total = 0.0;
-        for (Index u = 0; u < n; ++u, counts += label_count_)
+        for (Index u = 0; u < n; ++u, counts += stride)
             for (Index s = starts_[attributes[u]]; s < starts_[attributes[u] + 1]; ++s)
                 total += counts[labels_[s]] * counts[labels_[s]];
         return total;
@@ -78,8 +83,8 @@ class ObservedPairs {
         for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s) w[s] += a * counts[labels_[s]];
     }
 
-    void mask(Index n, const std::int32_t* attributes, double* counts) const {
-        for (Index u = 0; u < n; ++u, counts += label_count_) {
+    void mask(Index n, const std::int32_t* attributes, Index stride, double* counts) const {
+        for (Index u = 0; u < n; ++u, counts += stride) {
             Index next = 0;
             for (Index s = starts_[attributes[u]]; s < starts_[attributes[u] + 1]; ++s) {
                 std::fill(counts + next, counts + labels_[s], 0.0);

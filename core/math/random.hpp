@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "math/elementary.hpp"
@@ -42,6 +43,12 @@ class Random {
 
     // Uniform in {0, ..., n - 1}; the bias of the multiplication is below n / 2^53.
     Index below(Index n) { return static_cast<Index>(uniform() * static_cast<double>(n)); }
+
+    // Exponential of mean 1, never zero.
+    double exponential() {
+        const double u = uniform();
+        return -std::log1p(-(u > 0.0 ? u : 0x1.0p-54));
+    }
 
     const State& state() const { return state_; }
     void set_state(const State& state) { state_ = state; }

@@ -9,7 +9,8 @@
 
 namespace dualfield {
 
-// Rows of scratch matrices are padded to a multiple of eight doubles, one 512-bit vector.
+// Rows of scratch matrices are padded to a multiple of eight doubles, one 512-bit vector: loops over whole vectors have
+// no remainder, which for rows of a few dozen labels is much of the work.
 inline Index padded(Index n) { return (n + 7) / 8 * 8; }
 
 inline double dot(Index n, const double* x, const double* y) {
@@ -26,12 +27,27 @@ inline double sum(Index n, const double* x) {
     return total;
 }
 
+inline double absolute_sum(Index n, const double* x) {
+    double total = 0.0;
+#pragma omp simd reduction(+ : total)
+    for (Index k = 0; k < n; ++k) total += std::abs(x[k]);
+    return total;
+}
+
 inline double squared_norm(Index n, const double* x) { return dot(n, x, x); }
 
 // y += a x
 inline void axpy(Index n, double a, const double* x, double* y) {
 #pragma omp simd
     for (Index k = 0; k < n; ++k) y[k] += a * x[k];
+}
+
+// The same over whole vectors of eight: n is padded, and x and y can be read and written that far.
+inline void padded_axpy(Index n, double a, const double* x, double* y) {
+    for (Index k = 0; k < n; k += 8) {
+#pragma omp simd
+        for (Index j = k; j < k + 8; ++j) y[j] += a * x[j];
+    }
 }
 
 inline void scale(Index n, double a, double* x) {
@@ -53,12 +69,16 @@ inline double minimum(Index n, const double* x) {
     return bottom;
 }
 
-// x -= max x; returns the largest |x_k| before.
-inline double subtract_maximum(Index n, double* x) {
-    const double top = maximum(n, x), bottom = minimum(n, x);
+// x -= max x
+inline void subtract_maximum(Index n, double* x) {
+    const double top = maximum(n, x);
 #pragma omp simd
     for (Index k = 0; k < n; ++k) x[k] -= top;
-    return std::max(std::abs(top), std::abs(bottom));
+}
+
+// The largest |x_k|.
+inline double largest_magnitude(Index n, const double* x) {
+    return std::max(std::abs(maximum(n, x)), std::abs(minimum(n, x)));
 }
 
 inline Index argmax(Index n, const double* x) { return std::max_element(x, x + n) - x; }

@@ -1,27 +1,54 @@
 // Which block to update next.
 //
 // Updates come in passes of n. The first pass, and then every `permutation_every`-th, visits each block once
-// in a random order, so that every recorded gap is fresh. In the other passes a block is drawn with
-// probability
-//     (1 - non_uniformity) / n + non_uniformity * recorded_i / sum recorded,
-// and with non_uniformity = 0 uniformly. Blocks of sample weight zero are never drawn.
+// in a random order, so that every recorded gap is fresh. In the other passes a draw follows the rule with
+// probability `non_uniformity`, and otherwise it is uniform. What the rules say, with the block's gap c_i g_i as
+// last recorded, its smoothness L_i = l2 + c_i R_i and the length d_i = |nu_i - mu_i|_1 of its last direction:
+//     uniform          nothing: every draw is uniform
+//     importance       p_i ~ L_i
+//     gap              p_i ~ c_i g_i
+//     gap*importance   p_i ~ c_i g_i L_i
+//     residual         p_i ~ d_i sqrt(c_i L_i)
+//     safemax          the block of largest c_i g_i
+//     max              the same, and no draw is uniform
+// Where these come from: a step gamma_i ascends by at least (equation (22) of Le Priol et al. 2018, in sum units)
+//     c_i gamma_i g_i + c_i gamma_i (1 - gamma_i L_i / l2) d_i^2 / 2.
+// With gamma_i = gamma / p_i the first terms have the mean gamma * sum c_i g_i, whatever p; all second terms stay
+// positive for the largest gamma if p_i ~ L_i (importance), and their mean is largest if p_i ~ d_i sqrt(c_i L_i)
+// (residual). With one step for all, the first terms gain most from large gaps.
+// Blocks of sample weight zero are never drawn.
 #pragma once
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "math/random.hpp"
+#include "sampling/max_tree.hpp"
 #include "sampling/weighted_tree.hpp"
 
 namespace dualfield {
 
+enum class SamplingRule { kUniform, kImportance, kGap, kGapImportance, kResidual, kSafeMax, kMax };
+
+struct SamplingOptions {
+    SamplingRule rule;
+    double non_uniformity;    // share of the draws that follow the rule
+    Index permutation_every;  // one pass in so many visits every block once; 0: only the first does
+    std::uint64_t seed;
+};
+
 class BlockSampler {
    public:
-    BlockSampler(std::vector<Index> active, Index blocks, double non_uniformity, Index permutation_every)
-        : order_(std::move(active)),
+    BlockSampler(const SamplingOptions& options, std::vector<Index> active, Index blocks)
+        : rule_(options.rule),
+          share_(rule_ == SamplingRule::kUniform ? 0.0 : (rule_ == SamplingRule::kMax ? 1.0 : options.non_uniformity)),
+          permutation_every_(options.permutation_every),
+          order_(std::move(active)),
           recorded_(blocks),
-          non_uniformity_(non_uniformity),
-          permutation_every_(permutation_every) {}
+          weights_(has_weights() ? blocks : 0),
+          factors_(has_weights() ? blocks : 0, 0.0),
+          largest_(by_maximum() ? blocks : 0) {}
 
     Index draws_per_pass() const { return static_cast<Index>(order_.size()); }
 
@@ -32,27 +59,80 @@ class BlockSampler {
             std::swap(order_[position], order_[position + random.below(draws_per_pass() - position)]);
             return order_[position];
         }
-        const bool by_weight = random.uniform() < non_uniformity_ && recorded_.total() > 0.0;
-        return by_weight ? recorded_.find(random.uniform()) : order_[random.below(draws_per_pass())];
+        if (random.uniform() < share_) {
+            if (by_maximum()) {
+                if (largest_.top() > 0.0) return largest_.find();
+            } else {
+                const WeightedTree& weights = has_weights() ? weights_ : recorded_;
+                if (weights.total() > 0.0) return weights.find(random.uniform());
+            }
+        }
+        return order_[random.below(draws_per_pass())];
     }
 
-    void record(Index i, double gap) { recorded_.set(i, gap); }
+    // Whether the rule needs set_smoothness for each block before the first draw; record_length at each visit.
+    bool needs_smoothness() const { return has_weights(); }
+    bool needs_length() const { return rule_ == SamplingRule::kResidual; }
+
+    void set_smoothness(Index i, double sample_weight, double smoothness) {
+        factors_[i] = needs_length() ? std::sqrt(sample_weight * smoothness) : smoothness;
+        if (rule_ == SamplingRule::kImportance) weights_.set(i, smoothness);
+    }
+
+    void record(Index i, double gap) {
+        recorded_.set(i, gap);
+        if (rule_ == SamplingRule::kGapImportance) weights_.set(i, gap * factors_[i]);
+        if (by_maximum()) largest_.set(i, gap);
+    }
+    void record_length(Index i, double length) { weights_.set(i, length * factors_[i]); }
+
     double recorded(Index i) const { return recorded_.weight(i); }
     double recorded_total() const { return recorded_.total(); }
 
-    // What is needed to go on exactly where a saved run stopped.
+    // chi(g) = sqrt(mean g^2) / mean g, between 1 (all recorded gaps equal) and sqrt(n) (all but one zero).
+    double non_uniformity_of_gaps() const {
+        double squares = 0.0;
+        for (Index i : order_) squares += recorded(i) * recorded(i);
+        const double n = static_cast<double>(draws_per_pass());
+        return squares > 0.0 ? std::sqrt(n * squares) / recorded_total() : 1.0;
+    }
+
+    // What is needed to go on exactly where a saved run stopped, beside the recorded gaps. Factors and weights are
+    // empty where the rule has none.
     Index draws() const { return draws_; }
     const std::vector<Index>& order() const { return order_; }
-    void restore(Index draws, std::vector<Index> order) {
+    const std::vector<double>& factors() const { return factors_; }
+    std::vector<double> weights() const {
+        std::vector<double> weights(factors_.size());
+        for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = weights_.weight(static_cast<Index>(i));
+        return weights;
+    }
+    void restore(Index draws, std::vector<Index> order, const double* recorded, const double* factors,
+                 const double* weights) {
         draws_ = draws;
         order_ = std::move(order);
+        for (Index i : order_) {
+            record(i, recorded[i]);
+            if (!has_weights()) continue;
+            factors_[i] = factors[i];
+            weights_.set(i, weights[i]);
+        }
     }
 
    private:
-    std::vector<Index> order_;  // the blocks of positive weight; shuffled in place during a permutation pass
-    WeightedTree recorded_;
-    double non_uniformity_;
+    bool by_maximum() const { return rule_ >= SamplingRule::kSafeMax; }
+    bool has_weights() const {
+        return rule_ == SamplingRule::kImportance || rule_ == SamplingRule::kGapImportance || needs_length();
+    }
+
+    SamplingRule rule_;
+    double share_;
     Index permutation_every_;
+    std::vector<Index> order_;  // the blocks of positive weight; shuffled in place during a permutation pass
+    WeightedTree recorded_;     // c_i g_i
+    WeightedTree weights_;      // what draws are proportional to, where that is not the gaps themselves
+    std::vector<double> factors_;
+    MaxTree largest_;
     Index draws_ = 0;
 };
 

@@ -1,9 +1,10 @@
 // How far from the truth a dual method should start.
 //
-// A start with a share epsilon of its mass off the true labels has weights w = epsilon * w_1 (to first order at least)
-// and an entropy that only depends on epsilon and the size of the block, so its dual value
-//     D(epsilon) = -l2/2 epsilon^2 |w_1|^2 + sum_i c_i H_i(epsilon)
-// is concave and cheap: the best epsilon is found by a golden-section search over its logarithm.
+// A start with a share epsilon of its mass off the true labels has weights w(epsilon) in one plane at most, and an
+// entropy that only depends on epsilon and the size of the block, so its dual value
+//     D(epsilon) = -l2/2 |w(epsilon)|^2 + sum_i c_i H_i(epsilon)
+// is cheap: the best epsilon is found by a golden-section search over its logarithm. Where w(epsilon) = epsilon w_1, D is
+// concave.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +16,9 @@
 
 namespace dualfield {
 
-// `norm` is |w_1|^2; entropy_at(i, epsilon) gives H_i.
-template <Field F, class EntropyAt>
-double best_epsilon(const F& field, std::vector<Index> blocks, double norm, EntropyAt&& entropy_at) {
+// penalty_at(epsilon) gives l2/2 |w|^2; entropy_at(i, epsilon) gives H_i.
+template <Field F, class PenaltyAt, class EntropyAt>
+double best_epsilon(const F& field, std::vector<Index> blocks, PenaltyAt&& penalty_at, EntropyAt&& entropy_at) {
     // Blocks of equal size have equal entropies: (total sample weight, one of the blocks) for each size.
     const auto size = [&](Index i) { return field.compact_size(i); };
     std::sort(blocks.begin(), blocks.end(), [&](Index a, Index b) { return size(a) < size(b); });
@@ -28,7 +29,7 @@ double best_epsilon(const F& field, std::vector<Index> blocks, double norm, Entr
     }
     const auto dual_at = [&](double log_epsilon) {
         const double epsilon = std::exp(log_epsilon);
-        double value = -0.5 * field.l2() * epsilon * epsilon * norm;
+        double value = -penalty_at(epsilon);
         for (const auto& [weight, block] : kinds) value += weight * entropy_at(block, epsilon);
         return value;
     };

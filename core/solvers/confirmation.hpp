@@ -89,7 +89,8 @@ class Confirmation {
         const double c = field_.sample_weight(i);
         double* theta = room(potentials_, size);
         field_.score(i, weights_.data(), theta);
-        magnitude_ += c * field_.center(i, theta) * rounding_growth(size);
+        magnitude_ += c * field_.magnitude(i, theta) * rounding_growth(size);
+        field_.center(i, theta);
         const double log_z = field_.log_partition(i, theta, oracle_);
         const double true_score = field_.true_score(i, theta);
         losses_.add(c * (log_z - true_score));

@@ -17,4 +17,20 @@ class Deadline {
     std::chrono::steady_clock::time_point end_;
 };
 
+// The time since it was made; one that does not run costs nothing and reads zero.
+class Stopwatch {
+   public:
+    explicit Stopwatch(bool runs) : runs_(runs) {
+        if (runs) start_ = std::chrono::steady_clock::now();
+    }
+    double seconds() const {
+        if (!runs_) return 0.0;
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+
+   private:
+    bool runs_;
+    std::chrono::steady_clock::time_point start_;
+};
+
 }  // namespace dualfield

@@ -21,13 +21,7 @@
 
 namespace dualfield {
 
-struct SamplingOptions {
-    double non_uniformity;    // share of the draws that follow the recorded gaps; 0 is uniform sampling
-    Index permutation_every;  // one pass in so many visits every block once; 0: only the first does
-    std::uint64_t seed;
-};
-
-template <Field F, class Method>
+template <DualField F, class Method>
 class DualRun {
    public:
     // The start, in slices like run(); true when it is complete.
@@ -35,7 +29,10 @@ class DualRun {
         const Deadline deadline(seconds);
         const Index active = draws_per_pass();
         while (start_cursor_ < active) {
-            method().prepare(sampler_.order()[start_cursor_++]);
+            const Index i = sampler_.order()[start_cursor_++];
+            if (sampler_.needs_smoothness())
+                sampler_.set_smoothness(i, field_.sample_weight(i), field_.l2() + field_.sample_weight(i) * radius(i));
+            method().prepare(i);
             if (start_cursor_ == active) method().choose_start();
             if (deadline.passed()) return false;
         }
@@ -78,6 +75,7 @@ class DualRun {
             sampler_.record(i, confirmation_.gaps()[i]);
         }
         dual_ = confirmation_.certificate().dual;
+        adopted_at_ = updates_;
         confirmation_.discard();
     }
 
@@ -92,24 +90,30 @@ class DualRun {
     const Certificate& certificate() const { return confirmation_.certificate(); }
     double dual() const { return dual_; }
     double gap_estimate() const { return sampler_.recorded_total(); }
+    double chi() const { return sampler_.non_uniformity_of_gaps(); }
     double epsilon() const { return epsilon_; }
     Index draws_per_pass() const { return sampler_.draws_per_pass(); }
     Index updates() const { return updates_; }
+    Index adopted_at() const { return adopted_at_; }  // after how many updates adopt_confirmed() was last called
     Index oracle_calls() const { return oracle_calls_ + confirmation_.oracle_calls(); }
     Index evaluations() const { return evaluations_; }
     double step_total() const { return step_total_; }
 
     // A saved run: its vectors, the generator, and the numbers below. Method::kept() adds what the method keeps.
+    static constexpr Index kCounters = 5, kNumbers = 3;
     std::vector<double>& mutable_weights() { return weights_; }
     std::vector<double>& entropies() { return entropy_; }
     Random& random() { return random_; }
     BlockSampler& sampler() { return sampler_; }
-    std::vector<Index> counters() const { return {sampler_.draws(), updates_, oracle_calls(), evaluations_}; }
+    std::vector<Index> counters() const {
+        return {sampler_.draws(), updates_, oracle_calls(), evaluations_, adopted_at_};
+    }
     std::vector<double> numbers() const { return {step_total_, dual_, epsilon_}; }
     void restore_numbers(const Index* counters, const double* numbers) {
         updates_ = counters[1];
         oracle_calls_ = counters[2];
         evaluations_ = counters[3];
+        adopted_at_ = counters[4];
         step_total_ = numbers[0];
         dual_ = numbers[1];
         epsilon_ = numbers[2];
@@ -121,7 +125,7 @@ class DualRun {
     DualRun(const F& field, const SamplingOptions& options)
         : field_(field),
           random_(options.seed),
-          sampler_(active_blocks(field), field.blocks(), options.non_uniformity, options.permutation_every),
+          sampler_(options, active_blocks(field), field.blocks()),
           weights_(field.dimension(), 0.0),
           entropy_(field.blocks(), 0.0),
           confirmation_(field) {}
@@ -133,6 +137,13 @@ class DualRun {
         for (Index i = 0; i < field.blocks(); ++i)
             offsets.push_back(offsets.back() + (field.sample_weight(i) > 0.0 ? size_of(i) : 0));
         return offsets;
+    }
+
+    // weights += -a c_i / l2 (E_m F - F_i), the part of block i in w(mu); overwrites m.
+    void add_weights(Index i, double* m, double a, std::vector<double>& weights) {
+        field_.subtract_truth(i, m);
+        field_.pull(i, m, direction_);
+        field_.apply(weights.data(), -a * field_.sample_weight(i) / field_.l2(), direction_);
     }
 
     struct Step {
@@ -173,8 +184,15 @@ class DualRun {
         return active;
     }
 
+    // R_i as far as the labelling rarest in y_i shows it.
+    double radius(Index i) {
+        double* m = room(marginals_, field_.compact_size(i));
+        field_.contrast(i, m);
+        return field_.pull(i, m, direction_);
+    }
+
     double step_total_ = 0.0;
-    Index updates_ = 0;
+    Index updates_ = 0, adopted_at_ = 0;
     Index start_cursor_ = 0;
     Index idle_ = 0;  // updates since a block last moved
     bool diverged_ = false;

@@ -30,7 +30,8 @@ class Objective {
         double* theta = room(potentials_, size);
         double* m = room(marginals_, size);
         field_.score(i, w, theta);
-        magnitude_ += c * field_.center(i, theta) * rounding_growth(size);
+        magnitude_ += c * field_.magnitude(i, theta) * rounding_growth(size);
+        field_.center(i, theta);
         const double log_z = gradient ? field_.infer(i, theta, m, oracle_) : field_.log_partition(i, theta, oracle_);
         const double true_score = field_.true_score(i, theta);
         losses_.add(c * (log_z - true_score));

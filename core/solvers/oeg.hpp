@@ -1,5 +1,5 @@
-// Online exponentiated gradient on the dual: Collins, Globerson, Koo, Carreras and Bartlett (2008), and with sampling
-// by duality gaps.
+// Online exponentiated gradient on the dual: Collins, Globerson, Koo, Carreras and Bartlett (2008), with any rule of
+// block_sampler.hpp but `residual`.
 //
 // The state is one compact vector of potentials per block, alpha_i ~ exp(vartheta_i), with its marginals m_i, and
 // w = w(alpha) always. One update of block i mixes potentials where SDCA mixes marginals:
@@ -79,15 +79,25 @@ class OEG : public DualRun<F, OEG<F>> {
                 continue;
             }
             step = {gap, entropy, rise, eta};
-            const double slope = along - quadratic - dot(size, trial, change);
+            const double first_slope = along - dot(size, vartheta, change);
+            const double last_slope = along - quadratic - dot(size, trial, change);
             std::copy(trial, trial + size, vartheta);
             axpy(size, 1.0, change, m);
             field_.apply(weights_.data(), -c / field_.l2(), direction_);
-            const double factor = secant_ ? (slope > 0.0 ? 1.25 : 1.0 / 1.25) : 1.05;
-            eta = std::min(1.0, eta * factor);
+            eta = std::min(1.0, eta * (secant_ ? secant_factor(first_slope, last_slope) : 1.05));
             break;
         }
         Base::record_step(i, step);
+    }
+
+    // How much longer the next step should be. Along the segment of marginals from m to m' the dual is concave, with
+    // these slopes at its ends; were it a parabola, its top would be at first / (first - last) of the way. The square
+    // root and the bounds keep one block's estimate from swinging.
+    static double secant_factor(double first, double last) {
+        constexpr double kShortest = 0.5, kLongest = 1.25;
+        if (!(first > 0.0)) return kShortest;
+        const double top = last < first ? first / (first - last) : kLongest * kLongest;
+        return std::clamp(std::sqrt(top), kShortest, kLongest);
     }
 
     // The direction in which w leaves zero as epsilon grows, by a start so close to the truth that it is linear.
@@ -97,14 +107,15 @@ class OEG : public DualRun<F, OEG<F>> {
         double* m = room(marginals_, size);
         field_.initial_potentials(i, kClose, room(candidate_, size));
         field_.infer(i, candidate_.data(), m, oracle_);
-        add_weights(i, m, 1.0 / kClose);
+        Base::add_weights(i, m, 1.0 / kClose, weights_);
     }
 
     void choose_start() {
         const double norm = squared_norm(field_.dimension(), weights_.data());
+        const auto penalty_at = [&](double epsilon) { return 0.5 * field_.l2() * epsilon * epsilon * norm; };
         const auto entropy_at = [&](Index i, double epsilon) { return field_.independent_entropy(i, epsilon); };
-        epsilon_ =
-            given_epsilon_ > 0.0 ? given_epsilon_ : best_epsilon(field_, Base::sampler_.order(), norm, entropy_at);
+        epsilon_ = given_epsilon_ > 0.0 ? given_epsilon_
+                                        : best_epsilon(field_, Base::sampler_.order(), penalty_at, entropy_at);
         std::fill(weights_.begin(), weights_.end(), 0.0);
     }
 
@@ -116,14 +127,7 @@ class OEG : public DualRun<F, OEG<F>> {
         const double log_z = field_.infer(i, vartheta, m, oracle_);
         entropy_[i] = log_z - dot(size, vartheta, m);
         std::copy(m, m + size, room(marginals_, size));
-        add_weights(i, marginals_.data(), 1.0);
-    }
-
-    // w += -a c_i / l2 (E_m F - F_i)
-    void add_weights(Index i, double* m, double a) {
-        field_.subtract_truth(i, m);
-        field_.pull(i, m, direction_);
-        field_.apply(weights_.data(), -a * field_.sample_weight(i) / field_.l2(), direction_);
+        Base::add_weights(i, marginals_.data(), 1.0, weights_);
     }
 
     // The marginals of alpha_i afresh from its potentials.

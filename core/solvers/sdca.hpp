@@ -1,14 +1,15 @@
 // Stochastic dual coordinate ascent for conditional random fields: Le Priol, Piche and Lacoste-Julien (2018),
-// Algorithm 2, with sampling by duality gaps.
+// Algorithm 2, with any of the rules of block_sampler.hpp.
 //
 // The state is one table of clique marginals mu_i per block, and w = w(mu) always. One update of block i:
 //     nu    = marginals of block i under w                      (one call of the oracle)
 //     g_i   = log Z - <theta, mu_i> - H(mu_i) = KL(mu_i || nu)  (the block's duality gap; no logarithms needed)
 //     delta = nu - mu_i,   v = -(c_i / l2) E_delta F            (ascent direction, and its image in the weights)
-//     gamma = argmax of the dual along (delta, v)               (line_search.hpp)
+//     gamma = argmax of the dual along (delta, v)               (line_search.hpp, which has other rules too)
 //     mu_i += gamma delta,   w += gamma v
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -18,24 +19,43 @@
 
 namespace dualfield {
 
+// Where mu begins. Truth and uniform stand for the distributions; epsilon may be chosen (best_epsilon.hpp).
+enum class StartRule {
+    kMixture,  // epsilon * uniform + (1 - epsilon) * truth, equation (21)
+    kProduct,  // independent nodes, each the same mixture
+    kPeaked,   // potentials 10 on true labels and true pairs
+    kRandom,   // potentials log E with E exponential: on one node, uniform over all distributions
+};
+
+struct StartOptions {
+    StartRule rule;
+    double epsilon;  // of kMixture and kProduct; 0 takes the best one
+};
+
 template <TableField F>
 class SDCA : public DualRun<F, SDCA<F>> {
     using Base = DualRun<F, SDCA<F>>;
     friend Base;
 
    public:
-    // epsilon: the start epsilon * uniform + (1 - epsilon) * truth; 0 takes the best one.
-    SDCA(const F& field, const SamplingOptions& sampling, double subprecision, double epsilon)
+    SDCA(const F& field, const SamplingOptions& sampling, const StepOptions& step, const StartOptions& start)
         : Base(field, sampling),
-          subprecision_(subprecision),
-          given_epsilon_(epsilon),
+          step_(step),
+          start_(start),
           offsets_(Base::offsets_by(field, [&](Index i) { return field.table_size(i); })),
           tables_(std::make_unique_for_overwrite<double[]>(offsets_.back())) {}
 
     // The arrays that a saved run needs beside those of DualRun.
-    std::vector<std::pair<double*, Index>> kept() { return {{tables_.get(), offsets_.back()}}; }
+    std::vector<std::pair<double*, Index>> kept() {
+        return {{tables_.get(), offsets_.back()}, {&step_.size, guaranteed() ? 1 : 0}};
+    }
+
+    // Seconds in the line search and in whole updates, of those updates that were timed: one in kTimedEvery.
+    std::pair<double, double> timings() const { return {search_seconds_, update_seconds_}; }
 
    private:
+    static constexpr Index kTimedEvery = 16;
+
     using Base::candidate_, Base::marginals_, Base::potentials_;
     using Base::direction_, Base::entropy_, Base::epsilon_, Base::field_, Base::oracle_, Base::weights_;
 
@@ -47,6 +67,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         double* m = room(marginals_, compact_size);
         double* delta = room(candidate_, size);
         double* mu = table(i);
+        Stopwatch watch(Base::oracle_calls_ % kTimedEvery == 0);
 
         field_.score(i, weights_.data(), theta);
         field_.center(i, theta);
@@ -57,38 +78,119 @@ class SDCA : public DualRun<F, SDCA<F>> {
         field_.compact(i, delta, m);
         const double residual = dot(compact_size, theta, m);
         const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
+        if (Base::sampler_.needs_length()) Base::sampler_.record_length(i, absolute_sum(size, delta));
 
         const double quadratic = c / field_.l2() * field_.pull(i, m, direction_);
+        const double before = watch.seconds();
         const LineSearchResult found =
-            newton_line_search(field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i], subprecision_);
+            find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
+        search_seconds_ += watch.seconds() - before;
         axpy(size, found.step, delta, mu);
         field_.apply(weights_.data(), -found.step * c / field_.l2(), direction_);
 
         ++Base::oracle_calls_;
         Base::evaluations_ += found.evaluations;
         Base::record_step(i, {gap, found.entropy, found.ascent, found.step});
+        update_seconds_ += watch.seconds();
     }
 
-    // The start: along epsilon * uniform + (1 - epsilon) * truth, w is epsilon times its value at the uniform end.
+    // The step gamma = l2 / (l2 + max_i c_i R_i), with bounds for the R_i, ascends on every block. Per unit of sample weight
+    //     H(mu + gamma delta) >= (1 - gamma) H(mu) + gamma H(nu) + gamma (1 - gamma) / 2 |delta|_1^2,
+    // with the 1-norm over labellings: the entropy is strongly concave there (Pinsker), and of all distributions with
+    // given clique marginals the table's is the one of largest entropy. The quadratic is c_i / l2 |E_delta F|^2, at most
+    // c_i R_i / l2 |delta|_1^2, as delta sums to zero and so E_delta F = E_delta(F - F_i). With gap and residual as in
+    // update(), H(nu) - H(mu) + residual = gap, hence
+    //     f(gamma) - f(0) >= gamma gap + gamma / 2 (1 - gamma (l2 + c_i R_i) / l2) |delta|_1^2 >= gamma gap >= 0.
+    // This is equation (22) of the paper, with sample weights.
+    bool guaranteed() const { return step_.rule == StepRule::kGuaranteed; }
+    void set_guaranteed_step() { step_.size = field_.l2() / (field_.l2() + largest_radius_); }
+
+    // Along the mixture, w(epsilon) = epsilon w(1). Along the product, p_t = y_t + epsilon (u - y_t) at each node, so edges
+    // add a square: w(epsilon) = epsilon a + epsilon^2 b. Its values at 1 and 1/2 give a and b.
     void prepare(Index i) {
+        if (guaranteed()) largest_radius_ = std::max(largest_radius_, field_.sample_weight(i) * field_.radius_bound(i));
         double* m = room(marginals_, field_.compact_size(i));
-        field_.uniform(i, m);
-        field_.subtract_truth(i, m);
-        field_.pull(i, m, direction_);
-        field_.apply(weights_.data(), -field_.sample_weight(i) / field_.l2(), direction_);
+        if (start_.rule == StartRule::kMixture || start_.rule == StartRule::kProduct) {
+            field_.uniform(i, m);
+            Base::add_weights(i, m, 1.0, weights_);
+        }
+        if (start_.rule == StartRule::kProduct) {
+            halfway_.resize(field_.dimension(), 0.0);
+            field_.product_table(i, 0.5, room(candidate_, field_.table_size(i)));
+            field_.compact(i, candidate_.data(), m);
+            Base::add_weights(i, m, 1.0, halfway_);
+        }
     }
 
     void choose_start() {
+        if (guaranteed()) set_guaranteed_step();
+        epsilon_ = std::numeric_limits<double>::quiet_NaN();
+        if (start_.rule == StartRule::kMixture) choose_mixture();
+        if (start_.rule == StartRule::kProduct) choose_product();
+    }
+
+    void choose_mixture() {
         const double norm = squared_norm(field_.dimension(), weights_.data());
+        const auto penalty_at = [&](double epsilon) { return 0.5 * field_.l2() * epsilon * epsilon * norm; };
         const auto entropy_at = [&](Index i, double epsilon) { return field_.initial_entropy(i, epsilon); };
-        epsilon_ =
-            given_epsilon_ > 0.0 ? given_epsilon_ : best_epsilon(field_, Base::sampler_.order(), norm, entropy_at);
+        choose_epsilon(penalty_at, entropy_at);
         scale(field_.dimension(), epsilon_, weights_.data());
     }
 
+    void choose_product() {
+        const Index d = field_.dimension();
+        double* a = weights_.data();  // w(1) = a + b
+        double* b = halfway_.data();  // w(1/2) = a / 2 + b / 4
+        for (Index k = 0; k < d; ++k) {
+            const double whole = a[k], half = b[k];
+            a[k] = 4.0 * half - whole;
+            b[k] = 2.0 * whole - 4.0 * half;
+        }
+        const double aa = squared_norm(d, a), ab = dot(d, a, b), bb = squared_norm(d, b);
+        const auto penalty_at = [&](double epsilon) {
+            return 0.5 * field_.l2() * epsilon * epsilon * (aa + epsilon * (2.0 * ab + epsilon * bb));
+        };
+        const auto entropy_at = [&](Index i, double epsilon) { return field_.product_entropy(i, epsilon); };
+        choose_epsilon(penalty_at, entropy_at);
+        scale(d, epsilon_, a);
+        axpy(d, epsilon_ * epsilon_, b, a);
+        halfway_ = {};
+    }
+
+    template <class PenaltyAt, class EntropyAt>
+    void choose_epsilon(const PenaltyAt& penalty_at, const EntropyAt& entropy_at) {
+        epsilon_ = start_.epsilon > 0.0 ? start_.epsilon
+                                        : best_epsilon(field_, Base::sampler_.order(), penalty_at, entropy_at);
+    }
+
     void initialise(Index i) {
-        field_.initial_table(i, epsilon_, table(i));
-        entropy_[i] = field_.initial_entropy(i, epsilon_);
+        if (start_.rule == StartRule::kMixture) {
+            field_.initial_table(i, epsilon_, table(i));
+            entropy_[i] = field_.initial_entropy(i, epsilon_);
+        } else if (start_.rule == StartRule::kProduct) {
+            field_.product_table(i, epsilon_, table(i));
+            entropy_[i] = field_.product_entropy(i, epsilon_);
+        } else {
+            initialise_by_potentials(i);
+        }
+    }
+
+    // Potentials of any clique, in the layout of the table.
+    void initialise_by_potentials(Index i) {
+        constexpr double kPeak = 10.0;
+        const Index size = field_.table_size(i);
+        double* theta = room(candidate_, size);
+        if (start_.rule == StartRule::kPeaked) {
+            field_.initial_table(i, 0.0, theta);  // the truth's indicators
+            scale(size, kPeak, theta);
+        } else {
+            for (Index k = 0; k < size; ++k) theta[k] = std::log(Base::random_.exponential());
+        }
+        field_.infer_untied(i, theta, table(i), oracle_);
+        entropy_[i] = entropy(field_.segments(i), table(i));
+        double* m = room(marginals_, field_.compact_size(i));
+        field_.compact(i, table(i), m);
+        Base::add_weights(i, m, 1.0, weights_);
     }
 
     void stored(Index i, double* m) {
@@ -102,7 +204,11 @@ class SDCA : public DualRun<F, SDCA<F>> {
 
     double* table(Index i) { return tables_.get() + offsets_[i]; }
 
-    double subprecision_, given_epsilon_;
+    StepOptions step_;
+    double largest_radius_ = 0.0;  // max_i c_i R_i
+    StartOptions start_;
+    std::vector<double> halfway_;  // w(1/2) while the product start is chosen
+    double search_seconds_ = 0.0, update_seconds_ = 0.0;
     std::vector<Index> offsets_;
     std::unique_ptr<double[]> tables_;  // mu, block after block; none for blocks of sample weight zero
 };

@@ -22,6 +22,7 @@ __all__ = ["Callback", "Progress", "check_limits", "solve"]
 
 # Between two slices of compiled work Python can notice Ctrl-C.
 _SLICE_SECONDS = 0.1
+_MOST_UNDERSTATED = 100.0
 _UNCONFIRMED = Bound(math.nan, math.nan, math.nan)
 
 
@@ -195,6 +196,7 @@ class _Drive:
                 return "stopped"
             self.within_pass = False
             self.passes += 1
+            self.understated = max(1.0, 0.5 * self.understated)  # what was learnt at one point fades
             if self.run.diverged:
                 return "diverged"
             met = False
@@ -204,7 +206,7 @@ class _Drive:
                 if not math.isfinite(self.bound.gap):
                     return "diverged"
                 met = self._met()
-                self.understated = max(1.0, self.bound.gap / gap) if 0 < gap < math.inf else 1.0
+                self.understated = min(max(1.0, self.bound.gap / gap), _MOST_UNDERSTATED) if 0 < gap < math.inf else 1.0
                 if not met:
                     self.run.adopt()
             self._record()

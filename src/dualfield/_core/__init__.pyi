@@ -28,13 +28,26 @@ def line_search(
     residual: float,
     quadratic: float,
     entropy_at_mu: float,
+    rule: str,
     subprecision: float,
+    size: float,
 ) -> tuple[float, float, float, int]: ...
 def fast_exp(x: Floats) -> Floats: ...
 def fast_log(x: Floats) -> Floats: ...
 def observed_pairs(
     offsets: Offsets, indptr: Offsets, indices: Ints, attributes: int, labels: int, y: Ints
 ) -> tuple[Offsets, Ints]: ...
+def sample_blocks(
+    sampling: str,
+    non_uniformity: float,
+    permutation_every: int,
+    seed: int,
+    sample_weights: Floats,
+    smoothness: Floats,
+    gaps: Floats,
+    lengths: Floats,
+    draws: int,
+) -> Offsets: ...
 
 class ObservedPairs:
     def __init__(self, row_starts: Offsets, row_labels: Ints, labels: int) -> None: ...
@@ -55,6 +68,7 @@ class _Field:
     def decode(self, weights: Floats, first: int, last: int) -> Ints: ...
     def marginals(self, weights: Floats, first: int, last: int) -> Floats: ...
     def potentials(self, weights: Floats, block: int) -> Floats: ...
+    def radius(self, block: int) -> tuple[float, float]: ...
 
 class _Chain(_Field):
     def kbest(self, weights: Floats, block: int, k: int) -> tuple[Ints, Floats]: ...
@@ -132,9 +146,13 @@ class _Dual:
     @property
     def gap_estimate(self) -> float: ...
     @property
+    def chi(self) -> float: ...
+    @property
     def epsilon(self) -> float: ...
     @property
     def updates(self) -> int: ...
+    @property
+    def adopted_at(self) -> int: ...
     @property
     def oracle_calls(self) -> int: ...
     @property
@@ -148,12 +166,18 @@ class _SDCA(_Dual):
     def __init__(
         self,
         field: _Field,
+        sampling: str,
         non_uniformity: float,
         permutation_every: int,
+        step: str,
         subprecision: float,
+        step_size: float,
+        init: str,
         epsilon: float,
         seed: int,
     ) -> None: ...
+    @property
+    def timings(self) -> tuple[float, float]: ...
 
 class SDCAChainAll(_SDCA): ...
 class SDCAChainObserved(_SDCA): ...
@@ -163,6 +187,7 @@ class _OEG(_Dual):
     def __init__(
         self,
         field: _Field,
+        sampling: str,
         non_uniformity: float,
         permutation_every: int,
         secant: bool,

@@ -49,7 +49,15 @@ class Multiclass(Field):
     # Points are often dense and far from centred, where the dual method needs thousands of passes.
     default_solver: str = "lbfgs"
     offers: ClassVar[frozenset[str]] = frozenset(
-        {"exact marginals", "entropy", "clique tables", "compact potentials", "Hessian-vector products", "decoding"}
+        {
+            "exact marginals",
+            "entropy",
+            "clique tables",
+            "compact potentials",
+            "Hessian-vector products",
+            "decoding",
+            "one node",
+        }
     )
 
     def __init__(

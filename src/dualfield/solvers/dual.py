@@ -12,26 +12,42 @@ import numpy.typing as npt
 from dualfield.fields import Field
 from dualfield.solvers.base import Bound, Run, Solver, check_count, check_number
 
-__all__ = ["DualRun", "DualSolver"]
+__all__ = ["DualRun", "DualSolver", "Sampling", "one_of"]
+
+Sampling = Literal["gap", "uniform", "importance", "gap*importance", "max", "safemax", "residual"]
 
 
 @dataclass(frozen=True)
 class DualSolver(Solver):
     """How a dual method draws its blocks; :class:`~dualfield.solvers.SDCA` explains the parameters."""
 
-    sampling: Literal["gap", "uniform"] = "gap"
+    sampling: Sampling = "gap"
     non_uniformity: float = 0.9
     permutation_every: int = 5
+    refresh_every: int = 0
+
+    samplings: ClassVar[tuple[str, ...]] = ("gap", "uniform", "importance", "gap*importance", "max", "safemax")
 
     def __post_init__(self) -> None:
-        if self.sampling not in ("gap", "uniform"):
-            raise ValueError(f"{self.name}: sampling must be 'gap' or 'uniform'; got {self.sampling!r}.")
+        one_of(self.name, "sampling", self.sampling, self.samplings)
         check_number(self.name, "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
         check_count(self.name, "permutation_every", self.permutation_every, 0)
+        check_count(self.name, "refresh_every", self.refresh_every, 0)
 
-    def _draws(self) -> tuple[float, int]:
-        """The share of draws by gap and the period of permutations, as the core takes them."""
-        return (self.non_uniformity, int(self.permutation_every)) if self.sampling == "gap" else (0.0, 0)
+    def _draws(self) -> tuple[str, float, int]:
+        """The rule, its share of the draws and the period of permutations, as the core takes them."""
+        return (
+            self.sampling,
+            float(self.non_uniformity),
+            0 if self.sampling == "uniform" else int(self.permutation_every),
+        )
+
+
+def one_of(owner: str, name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a parameter that is none of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(map(repr, choices[:-1])) + f" or {choices[-1]!r}"
+        raise ValueError(f"{owner}: {name} must be {listed}; got {value!r}.")
 
 
 class DualRun(Run):
@@ -39,22 +55,41 @@ class DualRun(Run):
 
     evaluations_column: ClassVar[str]  # what the method evaluates to find its steps
 
-    def __init__(self, solver: Solver, field: Field, core: Any) -> None:
+    def __init__(self, solver: DualSolver, field: Field, core: Any) -> None:
         super().__init__(solver, field, core)
+        self._refresh_every = int(solver.refresh_every)
         self._started = False
+        self._estimated_gap = self._true_gap = math.nan  # at the end of the last pass
         self._marks = (0, 0, 0.0)  # updates, evaluations and step total at the end of the last pass
 
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
         if not self._started:
             self._started = self._core.start(seconds)
             return False
-        per_pass = self._core.updates_per_pass
-        missing = per_pass - self._core.updates % per_pass
-        wanted = missing if max_updates is None else min(missing, max_updates)
-        return bool(self._core.run(wanted, seconds) == missing or self._core.diverged)
+        if not self._refresh_due():
+            per_pass = self._core.updates_per_pass
+            missing = per_pass - self._core.updates % per_pass
+            wanted = missing if max_updates is None else min(missing, max_updates)
+            if self._core.run(wanted, seconds) < missing and not self._core.diverged:
+                return False
+            self._estimated_gap, self._true_gap = self._core.gap_estimate, math.nan
+            return not self._refresh_due()
+        if not self.confirm(seconds):
+            return False
+        self.adopt()
+        return True
+
+    def _refresh_due(self) -> bool:
+        """Whether a pass has just ended after which all gaps are to be computed, and they are not yet."""
+        updates, period = self._core.updates, self._refresh_every * self._core.updates_per_pass
+        due = period > 0 and updates > 0 and updates % period == 0 and updates != self._core.adopted_at
+        return bool(due and not self._core.diverged)
 
     def confirm(self, seconds: float) -> bool:
-        return bool(self._core.confirm(seconds))
+        complete = bool(self._core.confirm(seconds))
+        if complete:
+            self._true_gap = self.bound.gap
+        return complete
 
     def adopt(self) -> None:
         self._core.adopt_confirmed()
@@ -64,7 +99,7 @@ class DualRun(Run):
         return Bound(*self._core.certificate)
 
     def estimate(self) -> tuple[float, float]:
-        gap = math.nan if self._core.diverged else self._core.gap_estimate
+        gap = math.nan if self.diverged else self._core.gap_estimate
         return gap, self._core.dual + gap
 
     @property
@@ -73,7 +108,7 @@ class DualRun(Run):
 
     @property
     def diverged(self) -> bool:
-        return bool(self._core.diverged)
+        return bool(self._core.diverged or math.isnan(self._core.dual))  # no dual: a refresh could not certify
 
     @property
     def updates(self) -> int:
@@ -85,7 +120,7 @@ class DualRun(Run):
 
     @property
     def epsilon(self) -> float:
-        """The ε of the start."""
+        """The ε of the start; NaN where it has none."""
         return float(self._core.epsilon)
 
     def weights(self) -> npt.NDArray[np.float64]:
@@ -104,7 +139,9 @@ class DualRun(Run):
         self._marks = marks
         return {
             "dual": self._core.dual,
-            "gap_estimate": self._core.gap_estimate,
+            "gap_estimate": self._estimated_gap,
+            "true_gap": self._true_gap,
+            "chi": self._core.chi,
             "mean_step": steps / max(updates, 1),
             self.evaluations_column: evaluations / max(updates, 1),
         }

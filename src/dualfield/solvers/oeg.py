@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import check_number, compiled
-from dualfield.solvers.dual import DualRun, DualSolver
+from dualfield.solvers.dual import DualRun, DualSolver, one_of
 
 __all__ = ["OEG"]
 
@@ -29,12 +29,27 @@ class OEG(DualSolver):
 
     Parameters
     ----------
-    sampling : {"gap", "uniform"}
-        How blocks are drawn after a first pass in random order: in proportion to their recorded gaps, or uniformly.
+    sampling : {"gap", "uniform", "importance", "gap*importance", "max", "safemax"}
+        How blocks are drawn after a first pass in random order, with ``c_i g_i`` the gap recorded at the block's last
+        visit and ``L_i = l2 + c_i R_i`` its smoothness::
+
+            gap             p_i ∝ c_i g_i
+            uniform
+            importance      p_i ∝ L_i
+            gap*importance  p_i ∝ c_i g_i L_i
+            max             the block of largest c_i g_i
+            safemax         the same, but a share of the draws is uniform
+
+        ``R_i`` is the squared distance between the features of the truth and those of the labelling that has
+        everywhere the label rarest in it.
     non_uniformity : float in [0, 1]
-        With "gap": the share of draws that follow the gaps; the rest are uniform.
+        The share of draws that follow the rule; the rest are uniform. Without effect on "uniform" and "max".
     permutation_every : int
-        With "gap": one pass in so many visits every block once in random order; 0: only the first pass does.
+        One pass in so many visits every block once in random order; 0: only the first pass does. Without effect on
+        "uniform".
+    refresh_every : int
+        After every so many passes, a full pass computes w, the entropies and all gaps afresh, as the confirming pass
+        does; 0: none but that one.
     step : {"secant", "published"}
         How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
         says; or up by 1.05, as published.
@@ -55,8 +70,7 @@ class OEG(DualSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.step not in ("secant", "published"):
-            raise ValueError(f"OEG: step must be 'secant' or 'published'; got {self.step!r}.")
+        one_of("OEG", "step", self.step, ("secant", "published"))
         if self.epsilon != "auto":
             check_number("OEG", "epsilon", self.epsilon, lambda x: 0 < x < 1, "in (0, 1) or 'auto'")
 

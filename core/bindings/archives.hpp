@@ -15,15 +15,9 @@ class Saver : public Archive {
     void array(const char* name, std::vector<double>& values) override { state_[name] = to_array(values); }
     void array(const char* name, std::vector<Index>& values) override { state_[name] = to_array(values); }
     void array(const char* name, std::vector<std::uint64_t>& values) override { state_[name] = to_array(values); }
-    void permutation(const char* name, std::vector<Index>& values) override { array(name, values); }
-    void groups(const char* name, std::vector<double>& values, std::size_t, std::size_t) override {
-        array(name, values);
-    }
-    void counts(const char* name, std::initializer_list<Count> items) override {
-        std::vector<Index> values;
-        for (const Count& count : items) values.push_back(*count.item);
-        array(name, values);
-    }
+    void flexible(const char* name, std::vector<double>& values, Index, Index) override { array(name, values); }
+    void permutation(const char* name, std::vector<Index>& order) override { array(name, order); }
+    void index(const char* name, Index& value, Index) override { state_[name] = to_array(std::vector<Index>{value}); }
     nb::dict state() const { return state_; }
 
    private:
@@ -39,53 +33,49 @@ class Loader : public Archive {
     void array(const char* name, std::vector<Index>& values) override { load(name, values); }
     void array(const char* name, std::vector<std::uint64_t>& values) override { load(name, values); }
 
-    void permutation(const char* name, std::vector<Index>& values) override {
-        const auto array = entry<Index>(name);
-        std::vector<Index> old(values), found(array.data(), array.data() + array.shape(0));
-        std::sort(old.begin(), old.end());
-        std::sort(found.begin(), found.end());
-        require_fit(old == found);
-        take(array, values);
+    void flexible(const char* name, std::vector<double>& values, Index unit, Index most) override {
+        const auto given = entry<double>(name);
+        const Index size = static_cast<Index>(given.shape(0));
+        fit(size % unit == 0 && size / unit <= most);
+        take(given, values);
     }
 
-    void groups(const char* name, std::vector<double>& values, std::size_t size, std::size_t most) override {
-        const auto array = entry<double>(name);
-        require_fit(array.shape(0) % size == 0 && array.shape(0) / size <= most);
-        take(array, values);
+    void permutation(const char* name, std::vector<Index>& order) override {
+        const auto given = entry<Index>(name);
+        std::vector<Index> sorted_old(order), sorted_new(given.data(), given.data() + given.shape(0));
+        std::sort(sorted_old.begin(), sorted_old.end());
+        std::sort(sorted_new.begin(), sorted_new.end());
+        fit(sorted_old == sorted_new);
+        take(given, order);
     }
 
-    void counts(const char* name, std::initializer_list<Count> items) override {
-        const auto array = entry<Index>(name);
-        require_fit(array.shape(0) == items.size());
-        const Index* value = array.data();
-        for (const Count& count : items) {
-            require_fit(0 <= *value && *value <= count.limit);
-            if (!check_only_) *count.item = *value;
-            ++value;
-        }
+    void index(const char* name, Index& value, Index largest) override {
+        const auto given = entry<Index>(name);
+        fit(given.shape(0) == 1 && 0 <= given.data()[0] && given.data()[0] <= largest);
+        if (!check_only_) value = given.data()[0];
     }
 
    private:
-    static void require_fit(bool fits) { require(fits, "the saved state does not fit this field"); }
+    static void fit(bool condition) { require(condition, "the saved state does not fit this field"); }
 
     template <class T>
     Vector<T> entry(const char* name) {
         require(state_.contains(name), "the saved state lacks an entry");
-        Vector<T> array;
-        require_fit(nb::try_cast(state_[name], array, false));
-        return array;
+        Vector<T> given;
+        fit(nb::try_cast(state_[name], given, false));  // of exactly this type: nothing is converted, nothing lost
+        return given;
     }
 
     template <class T>
     void load(const char* name, std::vector<T>& values) {
-        const auto array = entry<T>(name);
-        require_fit(array.shape(0) == values.size());
-        take(array, values);
+        const auto given = entry<T>(name);
+        fit(given.shape(0) == values.size());
+        take(given, values);
     }
 
     template <class T>
-    void take(const Vector<T>& array, std::vector<T>& values) {
-        if (!check_only_) values.assign(array.data(), array.data() + array.shape(0));
+    void take(const Vector<T>& given, std::vector<T>& values) {
+        if (!check_only_) values.assign(given.data(), given.data() + given.shape(0));
     }
 
     const nb::dict& state_;

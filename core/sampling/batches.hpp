@@ -29,7 +29,7 @@ class Batches {
 
     void archive(Archive& archive) {
         archive.permutation("order", order_);
-        archive.counts("next_in_order", {{&next_, static_cast<Index>(order_.size()) - 1}});
+        archive.index("next_in_order", next_, static_cast<Index>(order_.size()) - 1);
     }
 
    private:

@@ -1,8 +1,7 @@
 // What the state of a run consists of, listed once for saving and for restoring.
 //
 // A run has a function archive(Archive&) that names each of its vectors and numbers; saving reads them, restoring
-// writes them. Sizes are fixed by the field, except in `groups`. What the run uses as an index goes through `permutation`
-// or `counts`, so that a damaged state cannot lead it outside its arrays.
+// writes them. A state may come from anywhere, so whatever is used as an index says what it may be.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +17,17 @@ class Archive {
     virtual ~Archive() = default;
 
     virtual bool loading() const = 0;
+
+    // Of a size that the field fixes.
     virtual void array(const char* name, std::vector<double>& values) = 0;
     virtual void array(const char* name, std::vector<Index>& values) = 0;
     virtual void array(const char* name, std::vector<std::uint64_t>& values) = 0;
 
-    // The same numbers in any order.
-    virtual void permutation(const char* name, std::vector<Index>& values) = 0;
+    // Of a size that changes: `unit` numbers, `most` times at most.
+    virtual void flexible(const char* name, std::vector<double>& values, Index unit, Index most) = 0;
 
-    // Whole groups of so many numbers, and not more groups than that.
-    virtual void groups(const char* name, std::vector<double>& values, std::size_t size, std::size_t most) = 0;
-
-    // Numbers from zero to their limits.
-    struct Count {
-        Index* item;
-        Index limit;
-    };
-    virtual void counts(const char* name, std::initializer_list<Count> items) = 0;
+    virtual void permutation(const char* name, std::vector<Index>& order) = 0;
+    virtual void index(const char* name, Index& value, Index largest) = 0;
 
     template <class T>
     void scalars(const char* name, std::initializer_list<T*> items) {
@@ -42,6 +36,12 @@ class Archive {
         array(name, values);
         auto value = values.begin();
         for (T* item : items) *item = *value++;
+    }
+
+    void flag(const char* name, bool& value) {
+        Index number = value ? 1 : 0;
+        index(name, number, 1);
+        value = number != 0;
     }
 
     void generator(const char* name, Random& random) {

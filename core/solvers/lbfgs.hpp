@@ -83,18 +83,19 @@ class LBFGS {
     const std::vector<double>& weights() const { return weights_; }
 
     void archive(Archive& archive) {
-        Index started = started_, stalled = stalled_, extending = extending_, certified = certified_;
-        Index diverged = diverged_, calls = oracle_calls();
-        archive.scalars("counters", {&started, &stalled, &diverged, &extending, &certified, &calls, &iterations_,
-                                     &evaluations_, &visits_});
-        archive.counts("sample", {{&cursor_, total()}, {&sample_, total()}, {&next_sample_, total()}});
+        const Index d = field_.dimension();
+        Index calls = oracle_calls();
+        archive.scalars("counters", {&calls, &iterations_, &evaluations_, &visits_});
         if (archive.loading()) confirmation_.discard();
-        started_ = started != 0;
-        stalled_ = stalled != 0;
-        diverged_ = diverged != 0;
-        extending_ = extending != 0;
-        certified_ = certified != 0;
         oracle_calls_before_ = calls - objective_.oracle_calls() - confirmation_.oracle_calls();
+        archive.flag("started", started_);
+        archive.flag("stalled", stalled_);
+        archive.flag("diverged", diverged_);
+        archive.flag("extending", extending_);
+        archive.flag("certified", certified_);
+        archive.index("cursor", cursor_, total());
+        archive.index("sample", sample_, total());
+        archive.index("next_sample", next_sample_, total());
         archive.permutation("order", order_);
         archive.array("weights", weights_);
         archive.array("trial", trial_);
@@ -106,13 +107,12 @@ class LBFGS {
         search_.archive(archive);
         objective_.archive(archive);
         confirmation_.archive(archive);
-        const std::size_t d = weights_.size();
         std::vector<double> flat;
         for (const Correction& c : history_) {
             flat.insert(flat.end(), c.s.begin(), c.s.end());
             flat.insert(flat.end(), c.y.begin(), c.y.end());
         }
-        archive.groups("corrections", flat, 2 * d, static_cast<std::size_t>(corrections_));
+        archive.flexible("corrections", flat, 2 * d, corrections_);
         if (!archive.loading()) return;
         history_.clear();
         for (auto at = flat.begin(); at < flat.end(); at += 2 * d) {

@@ -52,10 +52,10 @@ class PrimalRun {
     }
 
     void archive(Archive& archive) {
-        Index calls = oracle_calls(), diverged = diverged_;
+        Index calls = oracle_calls();
         archive.generator("random", random_);
-        archive.scalars("counters", {&updates_, &calls, &diverged});
-        diverged_ = diverged != 0;
+        archive.scalars("counters", {&updates_, &calls});
+        archive.flag("diverged", diverged_);
         oracle_calls_ = calls - certificate_.oracle_calls();
         if (archive.loading()) certificate_.discard();
         certificate_.archive(archive);

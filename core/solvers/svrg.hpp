@@ -106,7 +106,7 @@ class SVRG : public PrimalRun<F, SVRG<F>> {
         weights_.archive(archive);
         archive.array("snapshot", snapshot_);
         archive.scalars("smoothness", {&constant_, &losses_, &snapshot_gap_, &snapshot_primal_});
-        archive.counts("cursor", {{&cursor_, Base::active_count() + inner_ - 1}});
+        archive.index("cursor", cursor_, Base::active_count() + inner_ - 1);
     }
 
     LazyWeights<F> weights_;        // drifting along the full gradient

@@ -70,7 +70,7 @@ def test_the_gradient_is_that_of_the_sample_scaled_up(name: str) -> None:
         core.run(1, 3600.0)
         state = core.save()
         assert np.array_equal(state["order"], order)  # so samples are nested
-        if not core.iterations or state["counters"][3]:  # still extending: the gradient is that of the old sample
+        if not core.iterations or state["extending"][0]:  # still extending: the gradient is that of the old sample
             continue
         sample = order[: core.sample]
         up = total / sum(full.blocks[i].c for i in sample)

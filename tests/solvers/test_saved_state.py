@@ -216,7 +216,10 @@ INDICES: list[tuple[Solver, str]] = [
     (SAG("nus"), "unseen"),
     (SVRG(), "cursor"),
     (LBFGS(), "order"),
+    (LBFGS(), "cursor"),
     (LBFGS(), "sample"),
+    (LBFGS(), "next_sample"),
+    (LBFGS(), "started"),
     (Hybrid(), "order"),
     (Hybrid(), "sample"),
 ]

@@ -230,7 +230,8 @@ class _Drive:
             if self.run.advance(_SLICE_SECONDS, self.callback_every - done % self.callback_every):
                 return False
             reached = self.run.updates - self.updates_before
-            if reached > done and reached % self.callback_every == 0 and self._call_back():
+            due = reached > done and reached % self.callback_every == 0 and not self.run.refreshing
+            if due and self._call_back():
                 return True
 
     def _confirm(self) -> None:

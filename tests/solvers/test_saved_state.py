@@ -57,7 +57,7 @@ def test_a_saved_run_goes_on_as_if_it_had_never_stopped(name: str, solver: Solve
             [there.primal, there.dual, there.duality_gap], [here.primal, here.dual, here.duality_gap]
         )
         for column, values in there.history.items():
-            if "seconds" not in column:
+            if "seconds" not in column and "share" not in column:  # those of time differ
                 np.testing.assert_array_equal(values, here.history[column], err_msg=column)
         assert_same_arrays(there.state.arrays(), here.state.arrays())
         if tol == 0.0:
@@ -75,6 +75,8 @@ def test_a_run_saved_in_the_middle_of_a_pass_goes_on(name: str, solver: Solver, 
     run.advance(3600.0)
     for _ in range(slices):
         run.advance(0.0)  # no time: a block, a batch
+    if run.refreshing:  # a refresh cut short would begin again
+        run.advance(3600.0)
     arrays = run.arrays()
     again = revived(solver, field, arrays)
     assert_same_arrays(again.arrays(), arrays)

@@ -72,6 +72,11 @@ class Run(ABC):
         return False
 
     @property
+    def refreshing(self) -> bool:
+        """Whether the updates of a pass are done and ``advance`` has other work left before the pass is complete."""
+        return False
+
+    @property
     @abstractmethod
     def updates(self) -> int:
         """Weight updates so far."""

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from dualfield import OEG, SDCA, ChainCRF, SoftmaxRegression, fields, solve
 from dualfield.features import encode
-from dualfield.solvers import Run, Solver
+from dualfield.solvers import LBFGS, SAG, SAGA, SGD, SMD, SVRG, AdaGrad, Hybrid, Perceptron, Run, Solver
 from tests.sequences import as_arrays, labelled_sequences
 
 X: list[Any] = [[["a"], ["b", "c"]], [["b"], ["a"]], [["c"]]]
@@ -325,10 +325,58 @@ def test_estimators_pass_the_refusal_on() -> None:
         ({"tol": "small"}, "tol must be .* got 'small'"),
         ({"max_passes": 0}, "max_passes must be a positive integer; got 0"),
         ({"solver": "newton"}, "solver must be one of .* got 'newton'"),
+        ({"callback_every": 0}, "callback_every must be an integer, at least 1; got 0"),
+        ({"callback_every": 1.5}, "callback_every must be an integer, at least 1; got 1.5"),
+        ({"callback_every": True}, "callback_every must be an integer, at least 1; got True"),
     ],
 )
 def test_solve_refuses_bad_arguments(argument: dict[str, Any], match: str) -> None:
     refuses(ValueError, match, lambda: solve(fields.Chain(X, Y), **argument))
+
+
+NOT_POSITIVE = [0, 0.0, -1.0, True, *NOT_A_NUMBER]
+NOT_A_COUNT = [0, -1, 1.5, True, *NOT_A_NUMBER]
+NOT_A_TRUTH_VALUE = [0, 1, "yes", None, 0.5]
+BAD_SOLVERS: list[tuple[Any, str, list[Any], str]] = [
+    *((solver, "eta", NOT_POSITIVE, "a positive number or 'auto'") for solver in (SGD, AdaGrad, SMD)),
+    *((solver, "batch_size", NOT_A_COUNT, "an integer, at least 1") for solver in (SGD, AdaGrad, SMD)),
+    (SGD, "schedule", ["fast", "", None, 0], "'constant', 'annealed' or 'pegasos'"),
+    *((solver, "average", NOT_A_TRUTH_VALUE, "True or False") for solver in (SGD, Perceptron)),
+    (AdaGrad, "delta", NOT_POSITIVE, "a positive number"),
+    (SMD, "meta", [-0.1, True, *NOT_A_NUMBER], "a number, not negative"),
+    (SMD, "decay", [-0.1, 1.1, True, *NOT_A_NUMBER], r"in \[0, 1\]"),
+    *((solver, "sampling", ["gap", "NUS", "", None, 1], r"'nus\*', 'nus' or 'uniform'") for solver in (SAG, SAGA)),
+    (SVRG, "inner_passes", NOT_A_COUNT, "an integer, at least 1"),
+    (Hybrid, "first_sample", NOT_A_COUNT, "an integer, at least 1"),
+    (Hybrid, "growth", [0.99, 0, -1.0, True, *NOT_A_NUMBER], "at least 1"),
+    *((solver, "corrections", NOT_A_COUNT, "an integer, at least 1") for solver in (Hybrid, LBFGS)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("solver", "name", "values", "rule"), BAD_SOLVERS, ids=[f"{solver.name}-{name}" for solver, name, *_ in BAD_SOLVERS]
+)
+def test_parameters_of_solvers_are_refused_by_name_and_value(solver: Any, name: str, values: Any, rule: str) -> None:
+    for value in values:
+        got = re.escape(f"got {value!r}")
+        refuses(ValueError, f"^{solver.name}: {name} must be {rule}; {got}", lambda v=value: solver(**{name: v}))
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        SGD(eta=np.float32(0.5), average=np.bool_(True), batch_size=np.int64(2)),
+        AdaGrad(eta=1, delta=np.int64(1), batch_size=np.int32(2)),
+        SMD(eta=np.float64(0.01), meta=0, decay=1, batch_size=np.int64(3)),
+        SVRG(np.int64(1)),
+        Hybrid(np.int64(2), np.float32(2.0), np.int64(3)),
+        LBFGS(np.int32(4)),
+        Perceptron(average=np.bool_(False)),
+    ],
+    ids=repr,
+)
+def test_numbers_of_numpy_will_do(solver: Any) -> None:
+    assert solve(fields.Chain(X, Y), solver, max_passes=2, random_state=0).passes >= 1
 
 
 def test_a_state_fits_only_its_own_solver_and_field() -> None:

@@ -11,9 +11,10 @@ import numpy as np
 
 from dualfield import LBFGS, OEG, SDCA, Solution, fields, solve
 from dualfield.fields import Field
-from dualfield.solvers import SAG, SAGA, SVRG, Hybrid, Solver
+from dualfield.solvers import SAG, SAGA, SGD, SMD, SVRG, AdaGrad, Hybrid, Solver
 
-SOLVERS: list[Solver] = [
+# Those that reach any tolerance on every problem.
+CONVERGENT: list[Solver] = [
     SDCA(),
     SDCA(sampling="uniform"),
     SDCA(permutation_every=0),
@@ -36,6 +37,19 @@ SOLVERS: list[Solver] = [
     SAGA(sampling="nus"),
     SAGA(sampling="uniform"),
     SVRG(),
+]
+
+# All that minimise the likelihood; the others come near the optimum and no further. Their steps suit every problem.
+SOLVERS: list[Solver] = [
+    *CONVERGENT,
+    SGD(eta=0.01),
+    SGD(average=True),
+    SGD(schedule="annealed"),
+    SGD(schedule="pegasos", eta=1.0),
+    SGD(batch_size=3),
+    AdaGrad(),
+    AdaGrad(batch_size=3),
+    SMD(eta="auto", batch_size=2),
 ]
 
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "bindings/arrays.hpp"
 #include "solvers/archive.hpp"
@@ -20,7 +21,6 @@ class Saver : public Archive {
     void array(const char* name, std::vector<Index>& values) override { state_[name] = to_array(values); }
     void array(const char* name, std::vector<std::uint64_t>& values) override { state_[name] = to_array(values); }
     void flexible(const char* name, std::vector<double>& values, Index, Index) override { array(name, values); }
-    void indices(const char* name, std::vector<Index>& values, Index) override { array(name, values); }
     void permutation(const char* name, std::vector<Index>& order) override { array(name, order); }
     void index(const char* name, Index& value, Index) override { state_[name] = to_array(std::vector<Index>{value}); }
     nb::dict state() const { return state_; }
@@ -39,29 +39,26 @@ class Loader : public Archive {
         fit(static_cast<Index>(given.shape(0)) == size);
         if (!check_only_) std::copy(given.data(), given.data() + size, values);
     }
-    void array(const char* name, std::vector<double>& values) override { load_fixed(name, values); }
-    void array(const char* name, std::vector<Index>& values) override { load_fixed(name, values); }
-    void array(const char* name, std::vector<std::uint64_t>& values) override { load_fixed(name, values); }
+    void array(const char* name, std::vector<double>& values) override { load(name, values); }
+    void array(const char* name, std::vector<Index>& values) override { load(name, values); }
+    void array(const char* name, std::vector<std::uint64_t>& values) override { load(name, values); }
 
     void flexible(const char* name, std::vector<double>& values, Index unit, Index most) override {
         const auto given = entry<double>(name);
         const Index size = static_cast<Index>(given.shape(0));
         fit(size % unit == 0 && size / unit <= most);
-        load(given, values);
+        take(given, values);
     }
-    void indices(const char* name, std::vector<Index>& values, Index bound) override {
-        const auto given = entry<Index>(name);
-        for (std::size_t k = 0; k < given.shape(0); ++k) fit(0 <= given.data()[k] && given.data()[k] < bound);
-        load(given, values);
-    }
+
     void permutation(const char* name, std::vector<Index>& order) override {
         const auto given = entry<Index>(name);
         std::vector<Index> sorted_old(order), sorted_new(given.data(), given.data() + given.shape(0));
         std::sort(sorted_old.begin(), sorted_old.end());
         std::sort(sorted_new.begin(), sorted_new.end());
         fit(sorted_old == sorted_new);
-        load(given, order);
+        take(given, order);
     }
+
     void index(const char* name, Index& value, Index largest) override {
         const auto given = entry<Index>(name);
         fit(given.shape(0) == 1 && 0 <= given.data()[0] && given.data()[0] <= largest);
@@ -69,25 +66,25 @@ class Loader : public Archive {
     }
 
    private:
+    static void fit(bool condition) { require(condition, "the saved state does not fit this field"); }
+
     template <class T>
     Vector<T> entry(const char* name) {
         require(state_.contains(name), "the saved state lacks an entry");
         Vector<T> given;
-        fit(nb::try_cast(state_[name], given));
+        fit(nb::try_cast(state_[name], given, false));  // of exactly this type: nothing is converted, nothing lost
         return given;
     }
 
-    static void fit(bool condition) { require(condition, "the saved state does not fit this field"); }
-
     template <class T>
-    void load_fixed(const char* name, std::vector<T>& values) {
+    void load(const char* name, std::vector<T>& values) {
         const auto given = entry<T>(name);
         fit(given.shape(0) == values.size());
-        load(given, values);
+        take(given, values);
     }
 
     template <class T>
-    void load(const Vector<T>& given, std::vector<T>& values) {
+    void take(const Vector<T>& given, std::vector<T>& values) {
         if (!check_only_) values.assign(given.data(), given.data() + given.shape(0));
     }
 

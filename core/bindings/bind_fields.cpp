@@ -101,6 +101,18 @@ void bind_common(nb::class_<F>& bound) {
             },
             "weights"_a.noconvert(), "The objective in sum units.")
         .def(
+            "sample_primal",
+            [](const F& field, Vector<double> w, Vector<Index> blocks) {
+                check_weights(field, w);
+                require(field.labelled(), "the field has no labels to compare with");
+                const Index count = static_cast<Index>(blocks.shape(0));
+                for (Index k = 0; k < count; ++k) check_range(field, blocks.data()[k], blocks.data()[k] + 1);
+                nb::gil_scoped_release release;
+                return evaluate_sample(field, w.data(), blocks.data(), count);
+            },
+            "weights"_a.noconvert(), "blocks"_a.noconvert(),
+            "The losses of some blocks and their share of the penalty.")
+        .def(
             "gradient",
             [](const F& field, Vector<double> w) {
                 check_weights(field, w);

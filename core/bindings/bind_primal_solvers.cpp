@@ -97,7 +97,7 @@ void bind_sgd(nb::module_& m, const char* name) {
         },
         "field"_a, "schedule"_a, "eta"_a, "batch"_a, "average_after"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);
-    bound.def_prop_ro("mean_loss", &Solver::mean_loss);
+    bound.def_prop_ro("eta", &Solver::eta);
 }
 
 template <class F>
@@ -113,7 +113,7 @@ void bind_adagrad(nb::module_& m, const char* name) {
         },
         "field"_a, "eta"_a, "delta"_a, "batch"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);
-    bound.def_prop_ro("mean_loss", &Solver::mean_loss);
+    bound.def_prop_ro("eta", &Solver::eta);
 }
 
 template <class F>
@@ -129,7 +129,7 @@ void bind_smd(nb::module_& m, const char* name) {
         },
         "field"_a, "eta"_a, "meta"_a, "decay"_a, "batch"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);
-    bound.def_prop_ro("mean_loss", &Solver::mean_loss);
+    bound.def_prop_ro("eta", &Solver::eta);
 }
 
 template <class F>
@@ -147,6 +147,7 @@ void bind_perceptron(nb::module_& m, const char* name) {
     bound.def_prop_ro("updates", &Solver::updates)
         .def_prop_ro("updates_per_pass", &Solver::updates_per_pass)
         .def_prop_ro("mistakes", &Solver::mistakes)
+        .def_prop_ro("mistakes_of_pass", &Solver::mistakes_of_pass)
         .def_prop_ro("separates", &Solver::separates);
 }
 

@@ -29,7 +29,7 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
           batches_(Base::active_, batch),
           penalty_(field.l2() / static_cast<double>(Base::active_count())) {}
 
-    double mean_loss() const { return loss_total_ / loss_weight_; }
+    double eta() const { return eta_; }
 
    private:
     Index per_pass() const { return batches_.per_pass(); }
@@ -56,10 +56,11 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
             double* theta = room(theta_, size);
             double* m = room(m_, size);
             Base::field_.score(i, weights_.data(), theta);
-            loss_total_ += c * Base::infer(i, theta, m);
-            loss_weight_ += c;
+            Base::infer(i, theta, m);
             Base::field_.subtract_truth(i, m);
-            Base::field_.pull(i, m, direction_);
+            const double slope = c * std::sqrt(Base::field_.pull(i, m, direction_));
+            Base::diverged_ = Base::diverged_ || !Base::sane(slope) || !Base::sane(eta_ / delta_) ||
+                              !Base::sane(eta_ / delta_ * Base::field_.l2());
             if (Base::diverged_) return;
             Base::field_.apply(gradient_.data(), c, direction_);
         }
@@ -99,7 +100,7 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
         archive.array("squares", squares_);
         archive.array("steps_of", steps_of_);
         archive.scalars("steps", {&steps_});
-        archive.scalars("loss", {&loss_total_, &loss_weight_});
+        archive.scalars("numbers", {&eta_});
     }
 
     double eta_, delta_;
@@ -109,7 +110,6 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
     Batches batches_;
     double penalty_;  // of one block
     Index steps_ = 0;
-    double loss_total_ = 0.0, loss_weight_ = 0.0;
     typename F::Direction direction_;
     std::vector<double> theta_, m_;  // scratch
 };

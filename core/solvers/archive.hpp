@@ -24,9 +24,8 @@ class Archive {
     virtual void array(const char* name, std::vector<Index>& values) = 0;
     virtual void array(const char* name, std::vector<std::uint64_t>& values) = 0;
 
-    // Of a size that changes: `unit` numbers, `most` times at most; any number of indices below `bound`.
+    // Of a size that changes: `unit` numbers, `most` times at most.
     virtual void flexible(const char* name, std::vector<double>& values, Index unit, Index most) = 0;
-    virtual void indices(const char* name, std::vector<Index>& values, Index bound) = 0;
 
     virtual void permutation(const char* name, std::vector<Index>& order) = 0;
     virtual void index(const char* name, Index& value, Index largest) = 0;

@@ -113,8 +113,12 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             old[k] = m[k];
             m[k] = change;
         }
-        field.pull(i, m, direction_);
-        static_cast<Method*>(this)->move(field.sample_weight(i), direction_, probability);
+        const double c = field.sample_weight(i);
+        if (!Base::sane(c * std::sqrt(field.pull(i, m, direction_)))) {
+            Base::diverged_ = true;
+            return;
+        }
+        static_cast<Method*>(this)->move(c, direction_, probability);
         if (++since_settled_ >= 4 * Base::active_count()) {
             weights_.settle();
             since_settled_ = 0;
@@ -130,11 +134,8 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             return constants_.find(Base::random_.uniform());
         }
         if (Base::random_.below(n) < n - seen_) {  // an unseen block, in a random order
-            const Index at = Base::random_.below(static_cast<Index>(unseen_.size()));
-            std::swap(unseen_[at], unseen_.back());
-            const Index i = unseen_.back();
-            unseen_.pop_back();
-            return i;
+            std::swap(unseen_[Base::random_.below(n - seen_)], unseen_[n - seen_ - 1]);
+            return unseen_[n - seen_ - 1];
         }
         // In proportion to L_i + L_mean + 2 lambda among the seen: a mixture of L_i and of a uniform draw.
         const double flat = static_cast<double>(seen_) * offset();
@@ -197,13 +198,13 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         archive.array("quiet", quiet_);
         archive.array("skip", skip_);
         archive.scalars("smoothness", {&constant_, &largest_});
-        archive.index("seen", seen_, Base::active_count());
         archive.scalars("since_settled", {&since_settled_});
+        seen_ = std::count_if(visits_.begin(), visits_.end(), [](Index visits) { return visits > 0; });
         std::vector<double> constants(sampling_ == GradientSampling::uniform ? 0 : visits_.size());
         for (std::size_t i = 0; i < constants.size(); ++i) constants[i] = constants_.weight(static_cast<Index>(i));
         archive.array("constants", constants);
         for (std::size_t i = 0; i < constants.size(); ++i) constants_.set(static_cast<Index>(i), constants[i]);
-        archive.indices("unseen", unseen_, Base::field_.blocks());
+        archive.permutation("unseen", unseen_);
     }
 
     GradientSampling sampling_;
@@ -213,7 +214,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     std::vector<Index> visits_;
     std::vector<Index> quiet_, skip_;  // searches in a row that changed nothing; visits that will not search
     std::vector<double> losses_;       // at the last visit
-    std::vector<Index> unseen_;
+    std::vector<Index> unseen_;        // the first n - seen_ are the blocks that nus has not drawn
     Index seen_ = 0, since_settled_ = 0;
     std::vector<Index> offsets_;
     std::vector<double> marginals_;  // m_i, block after block; none for blocks of sample weight zero

@@ -28,6 +28,8 @@ class LBFGS {
           corrections_(corrections),
           growth_(growth),
           weights_(field.dimension(), 0.0),
+          gradient_(field.dimension(), 0.0),
+          step_direction_(field.dimension(), 0.0),
           trial_(field.dimension(), 0.0),
           trial_gradient_(field.dimension(), 0.0),
           objective_(field),
@@ -88,6 +90,7 @@ class LBFGS {
         oracle_calls_before_ = calls - objective_.oracle_calls() - confirmation_.oracle_calls();
         archive.flag("started", started_);
         archive.flag("stalled", stalled_);
+        archive.flag("diverged", diverged_);
         archive.flag("extending", extending_);
         archive.flag("certified", certified_);
         archive.index("cursor", cursor_, total());
@@ -97,12 +100,13 @@ class LBFGS {
         archive.array("weights", weights_);
         archive.array("trial", trial_);
         archive.array("trial_gradient", trial_gradient_);
-        archive.flexible("gradient", gradient_, d, 1);
-        archive.flexible("step_direction", step_direction_, d, 1);
+        archive.array("gradient", gradient_);
+        archive.array("step_direction", step_direction_);
         archive.scalars("numbers", {&value_, &gradient_norm_, &allowance_, &best_dual_, &certificate_.primal,
                                     &certificate_.dual, &certificate_.gap, &sample_weight_, &total_weight_});
         search_.archive(archive);
         objective_.archive(archive);
+        confirmation_.archive(archive);
         std::vector<double> flat;
         for (const Correction& c : history_) {
             flat.insert(flat.end(), c.s.begin(), c.s.end());
@@ -110,8 +114,6 @@ class LBFGS {
         }
         archive.flexible("corrections", flat, 2 * d, corrections_);
         if (!archive.loading()) return;
-        gradient_.resize(d);
-        step_direction_.resize(d);
         history_.clear();
         for (auto at = flat.begin(); at < flat.end(); at += 2 * d) {
             history_.push_back({{at, at + d}, {at + d, at + 2 * d}, 0.0});
@@ -182,6 +184,7 @@ class LBFGS {
             square += gradient_[k] * gradient_[k];
         }
         value_ = up * ((value_ - penalty) / old_up + objective_.losses()) + penalty;
+        allowance_ += rounding_allowance(objective_.magnitude() + penalty);
         gradient_norm_ = std::sqrt(square);
         choose_direction();
         return true;

@@ -74,6 +74,19 @@ double evaluate_primal(const F& field, const double* w, double* gradient) {
     return objective.losses() + objective.penalty(w);
 }
 
+// What P(w) looks like from a sample of the blocks: their losses, and their share of the penalty.
+template <Field F>
+double evaluate_sample(const F& field, const double* w, const Index* blocks, Index count) {
+    Objective<F> objective(field);
+    double total = 0.0, sampled = 0.0;
+    for (Index i = 0; i < field.blocks(); ++i) total += field.sample_weight(i);
+    for (Index k = 0; k < count; ++k) {
+        sampled += field.sample_weight(blocks[k]);
+        objective.add(blocks[k], w, nullptr);
+    }
+    return objective.losses() + sampled / total * objective.penalty(w);
+}
+
 // The product of the Hessian of P at w with v: l2 v + sum_i c_i Cov_w(F) v.
 template <TangentField F>
 void evaluate_hessian_product(const F& field, const double* w, const double* v, double* product) {

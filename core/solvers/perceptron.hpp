@@ -26,17 +26,19 @@ class Perceptron {
         const Deadline deadline(seconds);
         Index done = 0;
         while (done < max_updates) {
+            if (visits_ % batches_.per_pass() == 0) mistakes_of_pass_ = 0;
             update(batches_.next(random_).front());
+            ++visits_;
             ++done;
             if (deadline.passed()) break;
         }
-        visits_ += done;
         return done;
     }
 
     Index updates_per_pass() const { return batches_.per_pass(); }
     Index updates() const { return visits_; }
     Index mistakes() const { return mistakes_; }
+    Index mistakes_of_pass() const { return mistakes_of_pass_; }  // the current one, or the one just complete
     bool separates() const { return correct_in_a_row_ >= batches_.per_pass(); }  // a pass without a mistake
     std::vector<double> weights() const {
         std::vector<double> w(field_.dimension());
@@ -50,7 +52,7 @@ class Perceptron {
         archive.generator("random", random_);
         weights_.archive(archive);
         batches_.archive(archive);
-        archive.scalars("counters", {&visits_, &mistakes_, &correct_in_a_row_});
+        archive.scalars("counters", {&visits_, &mistakes_, &mistakes_of_pass_, &correct_in_a_row_});
     }
 
    private:
@@ -65,6 +67,7 @@ class Perceptron {
             field_.pull(i, m, direction_);
             weights_.add(-field_.sample_weight(i), direction_);
             ++mistakes_;
+            ++mistakes_of_pass_;
             correct_in_a_row_ = 0;
         } else {
             ++correct_in_a_row_;
@@ -77,7 +80,7 @@ class Perceptron {
     bool average_;
     LazyWeights<F> weights_;
     Batches batches_;
-    Index visits_ = 0, mistakes_ = 0, correct_in_a_row_ = 0;
+    Index visits_ = 0, mistakes_ = 0, mistakes_of_pass_ = 0, correct_in_a_row_ = 0;
     typename F::Decoder decoder_;
     typename F::Direction direction_;
     std::vector<double> theta_, m_;  // scratch

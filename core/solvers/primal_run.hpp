@@ -23,6 +23,7 @@ class PrimalRun {
         Index done = 0;
         while (done < max_updates && !diverged_) {
             method().update();
+            if (diverged_) break;
             ++done;
             if (deadline.passed()) break;
         }
@@ -54,6 +55,7 @@ class PrimalRun {
         Index calls = oracle_calls();
         archive.generator("random", random_);
         archive.scalars("counters", {&updates_, &calls});
+        archive.flag("diverged", diverged_);
         oracle_calls_ = calls - certificate_.oracle_calls();
         if (archive.loading()) certificate_.discard();
         certificate_.archive(archive);
@@ -73,6 +75,9 @@ class PrimalRun {
         diverged_ = diverged_ || !std::isfinite(loss);
         return loss;
     }
+
+    // Whether a step of this length can still be taken. Beyond it the weights would soon leave floating point.
+    static bool sane(double length) { return std::abs(length) < 1e100; }
 
     Index active_count() const { return static_cast<Index>(active_.size()); }
     double lambda() const { return field_.l2() / static_cast<double>(active_.size()); }

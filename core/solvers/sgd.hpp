@@ -29,34 +29,44 @@ class SGD : public PrimalRun<F, SGD<F>> {
           weights_(field, average_after < 0 ? Lazy::shrinking : Lazy::averaging),
           batches_(Base::active_, batch) {}
 
-    // The mean loss of the blocks since the run began, each at its visit, less what a pass could hide: a measure of a
-    // step size.
-    double mean_loss() const { return loss_total_ / loss_weight_; }
+    double eta() const { return eta_; }
 
    private:
     Index per_pass() const { return batches_.per_pass(); }
     void read(double* w) const { average_after_ < 0 ? weights_.read(w) : weights_.read_average(w); }
-    void set(const double* w) { weights_.set(w); }
+    void set(const double* w) {
+        weights_.set(w);
+        reach_ = std::sqrt(squared_norm(Base::field_.dimension(), w));
+    }
 
     void update() {
         const auto batch = batches_.next(Base::random_);
         if (directions_.size() < batch.size()) directions_.resize(batch.size());
+        double slope = 0.0;  // no less than the norm of the losses' gradient
         for (std::size_t k = 0; k < batch.size(); ++k) {
             const Index i = batch[k], size = Base::field_.compact_size(i);
             const double c = Base::field_.sample_weight(i);
             double* theta = room(theta_, size);
             double* m = room(m_, size);
             weights_.score(i, theta);
-            loss_total_ += c * Base::infer(i, theta, m);
-            loss_weight_ += c;
+            Base::infer(i, theta, m);
             Base::field_.subtract_truth(i, m);
-            Base::field_.pull(i, m, directions_[k]);
+            slope += c * std::sqrt(Base::field_.pull(i, m, directions_[k]));
         }
         if (Base::diverged_) return;
         ++steps_;
+        const double penalty = Base::field_.l2();
         const double share = static_cast<double>(batch.size()) / static_cast<double>(Base::active_count());
         const double eta = step(share);
-        weights_.shrink(1.0 - eta * Base::field_.l2() * share, 0.0);
+        // Pegasos' shrinkage is eta / t as it stands, so that with eta = 1 the first step forgets everything.
+        const double decay =
+            1.0 - (schedule_ == StepSchedule::pegasos ? eta_ / static_cast<double>(steps_) : eta * penalty * share);
+        reach_ = std::abs(decay) * reach_ + eta * slope;
+        if (!Base::sane(reach_)) {
+            Base::diverged_ = true;
+            return;
+        }
+        weights_.shrink(decay, 0.0);
         for (std::size_t k = 0; k < batch.size(); ++k)
             weights_.add(-eta * Base::field_.sample_weight(batch[k]), directions_[k]);
         if (average_after_ >= 0 && steps_ > average_after_ * per_pass()) weights_.count();
@@ -78,7 +88,7 @@ class SGD : public PrimalRun<F, SGD<F>> {
         weights_.archive(archive);
         batches_.archive(archive);
         archive.scalars("steps", {&steps_});
-        archive.scalars("loss", {&loss_total_, &loss_weight_});
+        archive.scalars("numbers", {&eta_, &reach_});
     }
 
     StepSchedule schedule_;
@@ -87,7 +97,7 @@ class SGD : public PrimalRun<F, SGD<F>> {
     LazyWeights<F> weights_;
     Batches batches_;
     Index steps_ = 0;
-    double loss_total_ = 0.0, loss_weight_ = 0.0;
+    double reach_ = 0.0;                             // no less than |w|
     std::vector<typename F::Direction> directions_;  // of the blocks of a batch
     std::vector<double> theta_, m_;                  // scratch
 };

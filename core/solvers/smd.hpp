@@ -22,6 +22,7 @@ class SMD : public PrimalRun<F, SMD<F>> {
    public:
     SMD(const F& field, double eta, double meta, double decay, Index batch, std::uint64_t seed)
         : Base(field, seed),
+          eta_(eta),
           meta_(meta),
           decay_(decay),
           weights_(field.dimension(), 0.0),
@@ -31,7 +32,7 @@ class SMD : public PrimalRun<F, SMD<F>> {
           product_(field.dimension(), 0.0),
           batches_(Base::active_, batch) {}
 
-    double mean_loss() const { return loss_total_ / loss_weight_; }
+    double eta() const { return eta_; }  // the first gain
 
    private:
     Index per_pass() const { return batches_.per_pass(); }
@@ -50,23 +51,25 @@ class SMD : public PrimalRun<F, SMD<F>> {
         }
         for (Index i : batch) add(i);
         if (Base::diverged_) return;
-        double* w = weights_.data();
-        double* v = trace_.data();
+        double* g = gradient_.data();
+        double* Hv = product_.data();
         double* eta = gains_.data();
-        const double* g = gradient_.data();
-        const double* Hv = product_.data();
-        double largest = 0.0;
-#pragma omp simd reduction(max : largest)
+        const double* v = trace_.data();
+        int beyond = 0;
+#pragma omp simd reduction(+ : beyond)
         for (Index j = 0; j < d; ++j) {
             const double factor = 1.0 - meta_ * g[j] * v[j];
             eta[j] *= factor > 0.5 ? factor : 0.5;
-            const double step = eta[j] * g[j];
-            w[j] -= step;
-            v[j] = decay_ * v[j] - eta[j] * (g[j] + decay_ * Hv[j]);
-            largest = std::abs(step) > largest ? std::abs(step) : largest;
+            Hv[j] = decay_ * v[j] - eta[j] * (g[j] + decay_ * Hv[j]);  // the new v
+            g[j] *= eta[j];                                            // the step
+            beyond += !(Base::sane(g[j]) && Base::sane(Hv[j]));
         }
-        constexpr double kTooFar = 1e100;
-        Base::diverged_ = !(largest < kTooFar);
+        if (beyond > 0) {
+            Base::diverged_ = true;
+            return;
+        }
+        axpy(d, -1.0, g, weights_.data());
+        std::swap(trace_, product_);
     }
 
     // The gradient of block i, and its Hessian times v.
@@ -83,8 +86,6 @@ class SMD : public PrimalRun<F, SMD<F>> {
             Base::field_.infer_table(i, theta, table, m, Base::oracle_) - Base::field_.true_score(i, theta);
         ++Base::oracle_calls_;
         Base::diverged_ = Base::diverged_ || !std::isfinite(loss);
-        loss_total_ += c * loss;
-        loss_weight_ += c;
         Base::field_.subtract_truth(i, m);
         Base::field_.pull(i, m, direction_);
         Base::field_.apply(gradient_.data(), c, direction_);
@@ -99,14 +100,13 @@ class SMD : public PrimalRun<F, SMD<F>> {
         archive.array("weights", weights_);
         archive.array("gains", gains_);
         archive.array("trace", trace_);
-        archive.scalars("loss", {&loss_total_, &loss_weight_});
+        archive.scalars("numbers", {&eta_});
     }
 
-    double meta_, decay_;
+    double eta_, meta_, decay_;
     std::vector<double> weights_, gains_, trace_;  // w, eta, v
     std::vector<double> gradient_, product_;       // g, H v
     Batches batches_;
-    double loss_total_ = 0.0, loss_weight_ = 0.0;
     typename F::Direction direction_;
     std::vector<double> theta_, tangent_, m_, table_, scratch_;
 };

@@ -60,7 +60,8 @@ class SVRG : public PrimalRun<F, SVRG<F>> {
         Base::field_.score(i, snapshot_.data(), theta);
         losses_ += c * Base::infer(i, theta, m);
         Base::field_.subtract_truth(i, m);
-        Base::field_.pull(i, m, direction_);
+        pull(i, m);
+        if (Base::diverged_) return;
         Base::field_.apply(weights_.drift().data(), c, direction_);
     }
 
@@ -89,10 +90,16 @@ class SVRG : public PrimalRun<F, SVRG<F>> {
         Base::field_.score(i, snapshot_.data(), theta);
         Base::infer(i, theta, old);
         axpy(size, -1.0, old, m);
-        Base::field_.pull(i, m, direction_);
+        pull(i, m);
+        if (Base::diverged_) return;
         const double alpha = 1.0 / (3.0 * (constant_ + Base::lambda()));
         weights_.shrink(1.0 - alpha * Base::lambda(), alpha / static_cast<double>(Base::active_count()));
         weights_.add(-alpha * Base::field_.sample_weight(i), direction_);
+    }
+
+    void pull(Index i, const double* m) {
+        const double slope = Base::field_.sample_weight(i) * std::sqrt(Base::field_.pull(i, m, direction_));
+        Base::diverged_ = Base::diverged_ || !Base::sane(slope);
     }
 
     void archive_method(Archive& archive) {

@@ -84,7 +84,7 @@ def solve(
         Each is called with a :class:`Progress` after every pass; one that returns True stops the run.
     callback_every : int, optional
         Call them within a pass too, after every so many updates: blocks, or the batches of SGD, AdaGrad and SMD.
-        (Methods whose step is a pass or more, L-BFGS and Hybrid, have no updates within one.)
+        (L-BFGS and Hybrid, whose steps take gradients of many blocks, call back at the ends of passes only.)
     state : Run, optional
         ``solution.state`` of an earlier run on the same field, which goes on where it stopped (in place).
     random_state : int, RandomState or None
@@ -145,7 +145,7 @@ class _Drive:
         callback_every: int | None,
     ) -> None:
         self.run, self.clock, self.callbacks = run, clock, callbacks
-        self.callback_every = callback_every if callbacks else None
+        self.callback_every = callback_every if callbacks and run.updates_within_passes else None
         self.tol, self.max_passes = float(tol), int(max_passes)
         self.history: dict[str, list[float]] = {}
         self.passes = 0
@@ -217,7 +217,7 @@ class _Drive:
                 return "stopped"
             if self.passes >= self.max_passes and not self.run.stalled:
                 return "max_passes"
-        return "stalled"
+        return "diverged" if self.run.diverged else "stalled"
 
     def _pass(self) -> bool:
         """Work to the end of the pass; True when a callback within it asks to stop."""
@@ -230,7 +230,8 @@ class _Drive:
             if self.run.advance(_SLICE_SECONDS, self.callback_every - done % self.callback_every):
                 return False
             reached = self.run.updates - self.updates_before
-            if reached > done and reached % self.callback_every == 0 and self._call_back():
+            due = reached > done and reached % self.callback_every == 0 and not self.run.refreshing
+            if due and self._call_back():
                 return True
 
     def _confirm(self) -> None:
@@ -283,13 +284,15 @@ class _Drive:
         return {
             "converged": f"{name} converged {after}: {proven}.",
             "max_passes": f"{name} stopped at max_passes={self.max_passes} before tol={self.tol:g}: {proven}; "
-            "raise max_passes or tol.",
+            "raise max_passes or tol."
+            if self.run.certifies
+            else f"{name} stopped at max_passes={self.max_passes}: {proven}.",
             "stopped": f"{name} was stopped by a callback {after}: {proven}.",
             "diverged": f"{name} stopped {after}: the objective is too large for floating point, so nothing is proven; "
             f"{solver.if_diverged}.",
             "stalled": f"{name} can make no further progress in floating point {after}: {proven}."
             if self.run.certifies
-            else f"{name} labels every training block correctly {after}: {proven}.",
+            else f"{name} stopped {after}, the last without a mistake: {proven}.",
             "interrupted": f"{name} was interrupted {after}: the weights are those reached so far, "
             "and their distance from the optimum is not known.",
         }[status]

@@ -60,7 +60,7 @@ MODELS: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "observed columns": ({"state_features": "observed", "bias": False}, as_arrays(X), INTEGERS),
     "no extra weights": ({"bias": False, "begin": False, "end": False}, X, Y),
     "solver object": ({"solver": SDCA(sampling="uniform", epsilon=0.5)}, X, Y),
-    "another solver": ({"solver": LBFGS(corrections=4), "l2": np.float64(0.5), "n_jobs": None}, X, Y),
+    "another solver": ({"solver": LBFGS(corrections=np.int64(4)), "l2": np.float64(0.5), "n_jobs": None}, X, Y),
     "odd names": ({}, [[["", "ü", "日本", "a\nb", '"', "\x00"], ["\ud800"]]], [["é", '"\\\n']]),
     "no attributes": ({}, [[[], []]], [["A", "B"]]),
 }

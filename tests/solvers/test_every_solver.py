@@ -13,9 +13,10 @@ from dualfield import LBFGS, SDCA, Progress, Solution, fields, solve
 from dualfield.fields import Field
 from dualfield.solvers import Solver
 from dualfield.solvers.dual import DualSolver
-from tests.zoo import PROBLEMS, SOLVERS, dense_sequences, points, problem, reference
+from tests.zoo import CONVERGENT, PROBLEMS, SOLVERS, dense_sequences, points, problem, reference
 
 every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+every_convergent_solver = pytest.mark.parametrize("solver", CONVERGENT, ids=repr)
 every_problem = pytest.mark.parametrize("name", PROBLEMS)
 some_problems = pytest.mark.parametrize("name", ["chain-words", "chain-weighted", "multiclass-dense"])
 
@@ -27,7 +28,7 @@ def close(a: float, b: float, tolerance: float = 1e-9) -> bool:
 # --- the optimum ---
 
 
-@every_solver
+@every_convergent_solver
 @every_problem
 def test_the_optimum_is_that_of_lbfgs(solver: Solver, name: str) -> None:
     field, best = problem(name), reference(name)
@@ -39,7 +40,7 @@ def test_the_optimum_is_that_of_lbfgs(solver: Solver, name: str) -> None:
     assert np.linalg.norm(solution.weights - best.weights) <= distance
 
 
-@every_solver
+@every_convergent_solver
 @pytest.mark.parametrize("name", ["chain-dense", "multiclass-dense"])
 def test_the_optimum_is_that_of_scipy(solver: Solver, name: str) -> None:
     field = problem(name)
@@ -54,7 +55,7 @@ def test_the_optimum_is_that_of_scipy(solver: Solver, name: str) -> None:
 # --- the certificate ---
 
 
-@every_solver
+@every_convergent_solver
 @every_problem
 def test_duality_gap_bounds_suboptimality(solver: Solver, name: str) -> None:
     field, best = problem(name), reference(name)
@@ -187,7 +188,7 @@ def test_callbacks_are_called_after_each_pass(solver: Solver, name: str) -> None
         seen.append(progress)
         assert close(progress.primal(), field.primal(progress.weights()), 1e-12)
         assert (progress.tol, progress.max_passes) == (0.0, 5)
-        assert progress.gap_estimate >= 0
+        assert not progress.gap_estimate < 0  # NaN where the method knows of none
 
     solution = solve(field, solver, tol=0.0, max_passes=5, callbacks=[look], random_state=6)
     assert [progress.passes for progress in seen] == [1, 2, 3, 4, 5]
@@ -278,7 +279,7 @@ def test_running_out_of_passes_is_said_with_the_gap_reached(solver: Solver, name
     assert f"within {solution.relative_gap:.1e} (relative) of the optimum" in solution.message
 
 
-@every_solver
+@every_convergent_solver
 def test_convergence_is_said_with_the_gap_reached(solver: Solver) -> None:
     solution = solve(problem("chain-dense"), solver, tol=1e-2, random_state=9)
     assert f"{solver.name} converged after {solution.passes} pass" in solution.message
@@ -303,7 +304,7 @@ def optimum(field: Field, solver: Solver) -> float:
     return solution.primal
 
 
-@every_solver
+@every_convergent_solver
 @pytest.mark.parametrize("kind", ["chain", "multiclass"])
 def test_blocks_of_weight_zero_have_no_influence(solver: Solver, kind: str) -> None:
     weights = np.array([1.0, 0.0, 2.0, 1.0, 0.0, 1.0, 1.0, 0.5, 1.0, 1.0])
@@ -320,7 +321,7 @@ def test_blocks_of_weight_zero_have_no_influence(solver: Solver, kind: str) -> N
     assert close(optimum(with_zeros, solver), optimum(without, solver), 3e-9)
 
 
-@every_solver
+@every_convergent_solver
 @pytest.mark.parametrize("kind", ["chain", "multiclass"])
 def test_weight_two_is_the_block_twice(solver: Solver, kind: str) -> None:
     weights = np.array([1, 2, 1, 2, 1, 1, 3, 1])
@@ -336,7 +337,7 @@ def test_weight_two_is_the_block_twice(solver: Solver, kind: str) -> None:
     assert close(optimum(weighted, solver), optimum(repeated, solver), 3e-9)
 
 
-@every_solver
+@every_convergent_solver
 def test_scaling_weights_and_penalty_scales_the_objective(solver: Solver) -> None:
     X, y = dense_sequences(8, seed=3)
     plain, scaled = fields.Chain(X, y, 1.0), fields.Chain(X, y, 10.0, sample_weight=np.full(8, 10.0))
@@ -358,7 +359,7 @@ def test_a_number_of_passes_that_makes_no_sense_is_refused(max_passes: Any) -> N
         solve(problem("chain-dense"), max_passes=max_passes)
 
 
-@pytest.mark.parametrize("solver", ["SGD", "", None, SDCA])
+@pytest.mark.parametrize("solver", ["SGD", "newton", "", None, SDCA])
 def test_an_unknown_solver_is_refused_with_the_known_names(solver: Any) -> None:
     with pytest.raises(ValueError, match=r"'auto', 'sdca', 'oeg', 'lbfgs'"):
         solve(problem("chain-dense"), solver)

@@ -128,10 +128,14 @@ def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     plain = dict(parameters)
     if isinstance(plain["solver"], solvers.Solver):
         solver: Any = plain["solver"]
-        plain["solver"] = {"name": solver.name, **dataclasses.asdict(solver)}
+        plain["solver"] = {"name": solver.name, **_plain_numbers(dataclasses.asdict(solver))}
     if not isinstance(plain["random_state"], int | np.integer):
         plain["random_state"] = None  # a generator's state is not part of a model
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in plain.items()}
+    return _plain_numbers(plain)
+
+
+def _plain_numbers(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
 
 
 def _parameters(plain: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,8 @@ class AdaGrad(Solver):
     Parameters
     ----------
     eta : float or "auto"
-        The step η; "auto" takes the power of ten that does best over a first look at up to 1000 blocks.
+        The step η; "auto" takes the power of ten that leads furthest down over a first look at up to 1000
+        blocks.
     delta : float
         δ, which keeps the first steps bounded.
     batch_size : int
@@ -60,7 +61,7 @@ class AdaGrad(Solver):
             return compiled("AdaGrad", field)(field.core, eta, float(self.delta), self.batch_size, seed)
 
         eta = best_step(make, field) if self.eta == "auto" else float(self.eta)
-        return SteppedRun(self, field, make(eta), eta)
+        return SteppedRun(self, field, make(eta))
 
     @property
     def limits(self) -> str:
@@ -68,4 +69,4 @@ class AdaGrad(Solver):
 
     @property
     def if_diverged(self) -> str:
-        return "lower eta"
+        return "lower eta or scale the attributes down"

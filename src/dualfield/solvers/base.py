@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dualfield.fields import Field
 
-__all__ = ["Bound", "Run", "Solver", "check_count", "check_number", "compiled"]
+__all__ = ["Bound", "Run", "Solver", "check_count", "check_flag", "check_number", "compiled"]
 
 
 class Bound(NamedTuple):
@@ -31,6 +31,7 @@ class Run(ABC):
     """A solver at work on a field."""
 
     certifies: ClassVar[bool] = True  # whether there is anything to confirm
+    updates_within_passes: ClassVar[bool] = True  # whether ``advance`` can stop after so many updates
 
     def __init__(self, solver: Solver, field: Field, core: Any) -> None:
         self.solver, self.field, self._core = solver, field, core
@@ -68,6 +69,11 @@ class Run(ABC):
     @property
     def diverged(self) -> bool:
         """Whether the numbers have left floating point; the weights are the last finite ones."""
+        return False
+
+    @property
+    def refreshing(self) -> bool:
+        """Whether the updates of a pass are done and ``advance`` has other work left before the pass is complete."""
         return False
 
     @property
@@ -140,6 +146,12 @@ def check_count(owner: str, name: str, value: object, at_least: int) -> None:
     """Refuse a parameter that is not an integer, or too small."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < at_least:
         raise ValueError(f"{owner}: {name} must be an integer, at least {at_least}; got {value!r}.")
+
+
+def check_flag(owner: str, name: str, value: object) -> None:
+    """Refuse a parameter that is not a truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{owner}: {name} must be True or False; got {value!r}.")
 
 
 def compiled(name: str, field: Field) -> Any:

@@ -70,20 +70,21 @@ class DualRun(Run):
         if not self._started:
             self._started = self._core.start(seconds)
             return False
-        if not self._refresh_due():
+        if not self.refreshing:
             per_pass = self._core.updates_per_pass
             missing = per_pass - self._core.updates % per_pass
             wanted = missing if max_updates is None else min(missing, max_updates)
             if self._core.run(wanted, seconds) < missing and not self._core.diverged:
                 return False
             self._estimated_gap, self._true_gap = self._core.gap_estimate, math.nan
-            return not self._refresh_due()
+            return not self.refreshing
         if not self.confirm(seconds):
             return False
         self.adopt()
         return True
 
-    def _refresh_due(self) -> bool:
+    @property
+    def refreshing(self) -> bool:
         """Whether a pass has just ended after which all gaps are to be computed, and they are not yet."""
         updates, period = self._core.updates, self._refresh_every * self._core.updates_per_pass
         due = period > 0 and updates > 0 and updates % period == 0 and updates != self._core.adopted_at

@@ -48,6 +48,8 @@ class LBFGS(Solver):
 class LBFGSRun(Run):
     """A run of :class:`LBFGS` or :class:`Hybrid`: weights, gradient, and the past corrections."""
 
+    updates_within_passes: ClassVar[bool] = False
+
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
         per_pass = self._core.visits_per_pass
         missing = per_pass - self._core.visits % per_pass

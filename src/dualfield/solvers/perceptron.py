@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Bound, Run, Solver, compiled
+from dualfield.solvers.base import Bound, Run, Solver, check_flag, compiled
 
 __all__ = ["Perceptron"]
 
@@ -43,9 +43,12 @@ class Perceptron(Solver):
     name: ClassVar[str] = "Perceptron"
     needs: ClassVar[frozenset[str]] = frozenset({"decoding"})
 
+    def __post_init__(self) -> None:
+        check_flag(self.name, "average", self.average)
+
     def start(self, field: Field, seed: int) -> PerceptronRun:
         """Bind to a field, at weights zero."""
-        return PerceptronRun(self, field, compiled("Perceptron", field)(field.core, self.average, seed))
+        return PerceptronRun(self, field, compiled("Perceptron", field)(field.core, bool(self.average), seed))
 
 
 class PerceptronRun(Run):
@@ -57,10 +60,7 @@ class PerceptronRun(Run):
         per_pass = self._core.updates_per_pass
         missing = per_pass - self._core.updates % per_pass
         wanted = missing if max_updates is None else min(missing, max_updates)
-        self._mistakes_before = self._core.mistakes if missing == per_pass else self._mistakes_before
         return bool(self._core.run(wanted, seconds) == missing)
-
-    _mistakes_before = 0
 
     def confirm(self, seconds: float) -> bool:
         return True
@@ -92,4 +92,4 @@ class PerceptronRun(Run):
         return self.weights()
 
     def record(self) -> dict[str, float]:
-        return {"mistakes": float(self._core.mistakes - self._mistakes_before)}
+        return {"mistakes": float(self._core.mistakes_of_pass)}

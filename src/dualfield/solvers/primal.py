@@ -88,8 +88,13 @@ class PrimalRun(Run):
         return {**super().arrays(), "schedule": np.array([self._passes, self._next_confirmation])}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> PrimalRun:
+        if "schedule" not in arrays:
+            raise ValueError("the saved state lacks an entry")
+        schedule = np.asarray(arrays["schedule"])
+        if schedule.shape != (2,) or schedule.dtype.kind != "i":
+            raise ValueError("the saved state does not fit this field")
         super().restore({name: array for name, array in arrays.items() if name != "schedule"})
-        self._passes, self._next_confirmation = (int(number) for number in arrays["schedule"])
+        self._passes, self._next_confirmation = schedule.tolist()
         return self
 
 
@@ -100,24 +105,32 @@ def check_step(owner: str, name: str, value: object) -> None:
 
 
 def best_step(make: Callable[[float], Any], field: Field) -> float:
-    """The power of ten that does best over a first look at some blocks.
+    """The power of ten that leads furthest down over a first look at some blocks.
 
-    It is judged by the mean loss of the blocks, each at its visit, and the penalty of the weights reached.
+    It is judged by the objective of the blocks looked at, once each, at the weights then reached. From 0.1 the search
+    goes up while that gets better, or else down; a step that leads up is too long, however much others lead up.
     """
-    penalty, n = field.l2 / field.n_blocks, field.n_blocks
+    share = min(1.0, _TUNING_BLOCKS / field.n_blocks)
+    start = np.zeros(field.dimension)
 
-    def loss(step: float) -> float:
+    def reached(step: float) -> float:
         core = make(step)
-        core.run(math.ceil(core.updates_per_pass * min(1.0, _TUNING_BLOCKS / n)), _NO_TIME_LIMIT)
-        with np.errstate(over="ignore"):
-            value = core.mean_loss + 0.5 * penalty * float(np.sum(core.weights() ** 2))
-        return value if math.isfinite(value) and not core.diverged else math.inf
+        core.run(math.ceil(core.updates_per_pass * share), _NO_TIME_LIMIT)
+        if core.diverged:
+            return math.inf
+        state = core.save()
+        visited = state["order"][: state["next_in_order"][0] or None]
+        value = float(field.core.sample_primal(core.weights(), visited))
+        return value if value < field.core.sample_primal(start, visited) else math.inf
 
-    step, least = 0.1, loss(0.1)
+    step, least = 0.1, reached(0.1)
     for factor in (10.0, 0.1):
         moved = False
-        while step * factor > _SMALLEST_STEP and (other := loss(step * factor)) < least:
-            step, least, moved = step * factor, other, True
+        while step * factor > _SMALLEST_STEP:
+            value = reached(step * factor)
+            if not (value < least or (factor < 1 and math.isinf(least))):
+                break
+            step, least, moved = step * factor, value, True
         if moved:
             break
     return step

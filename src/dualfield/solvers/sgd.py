@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Solver, check_count, compiled
+from dualfield.solvers.base import Solver, check_count, check_flag, compiled
 from dualfield.solvers.primal import PrimalRun, best_step, check_step
 
 __all__ = ["SGD"]
@@ -30,7 +30,8 @@ class SGD(Solver):
     Parameters
     ----------
     eta : float or "auto"
-        The step η; "auto" takes the power of ten that does best over a first look at up to 1000 blocks.
+        The step η; "auto" takes the power of ten that leads furthest down over a first look at up to 1000
+        blocks.
     schedule : {"constant", "annealed", "pegasos"}
         ``η_t = η``; ``η_t = η/t`` with t the number of the batch (Vishwanathan et al. 2006, ASG); or Pegasos'
         ``η_t = η n / (l2 b t)`` (Shalev-Shwartz et al. 2011).
@@ -58,6 +59,7 @@ class SGD(Solver):
         check_step(self.name, "eta", self.eta)
         if self.schedule not in _SCHEDULES:
             raise ValueError(f"SGD: schedule must be 'constant', 'annealed' or 'pegasos'; got {self.schedule!r}.")
+        check_flag(self.name, "average", self.average)
         check_count(self.name, "batch_size", self.batch_size, 1)
 
     def start(self, field: Field, seed: int) -> PrimalRun:
@@ -68,7 +70,7 @@ class SGD(Solver):
             return compiled("SGD", field)(field.core, schedule, eta, self.batch_size, average_after, seed)
 
         eta = best_step(lambda eta: make(eta, False), field) if self.eta == "auto" else float(self.eta)
-        return SteppedRun(self, field, make(eta, self.average), eta)
+        return SteppedRun(self, field, make(eta, self.average))
 
     @property
     def limits(self) -> str:
@@ -78,15 +80,16 @@ class SGD(Solver):
 
     @property
     def if_diverged(self) -> str:
-        return "lower eta"
+        return "lower eta or scale the attributes down"
 
 
 class SteppedRun(PrimalRun):
     """A run of a method with a step size that may have been chosen for it."""
 
-    def __init__(self, solver: Solver, field: Field, core: Any, eta: float) -> None:
-        super().__init__(solver, field, core)
-        self.eta = eta
+    @property
+    def eta(self) -> float:
+        """The step size η."""
+        return float(self._core.eta)
 
     def record(self) -> dict[str, float]:
         return {**super().record(), "eta": self.eta}

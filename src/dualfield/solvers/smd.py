@@ -33,8 +33,8 @@ class SMD(Solver):
     Parameters
     ----------
     eta : float or "auto"
-        The first gain of every weight; "auto" takes the power of ten that does best over a first look at up to 1000
-        blocks.
+        The first gain of every weight; "auto" takes the power of ten that leads furthest down over a first look at
+        up to 1000 blocks.
     meta : float
         The gain of the gains, μ in the paper.
     decay : float in [0, 1]
@@ -70,7 +70,7 @@ class SMD(Solver):
             return compiled("SMD", field)(field.core, eta, float(self.meta), float(self.decay), self.batch_size, seed)
 
         eta = best_step(make, field) if self.eta == "auto" else float(self.eta)
-        return SteppedRun(self, field, make(eta), eta)
+        return SteppedRun(self, field, make(eta))
 
     @property
     def limits(self) -> str:
@@ -78,4 +78,4 @@ class SMD(Solver):
 
     @property
     def if_diverged(self) -> str:
-        return "lower eta or meta"
+        return "lower eta or meta, or scale the attributes down"

@@ -1,0 +1,136 @@
+"""Fields written out in full: every block as the feature vectors of all its labellings, in the documented layout of the
+weights. Losses, gradients and Hessians are then plain sums.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dualfield import fields
+from dualfield.fields import Field
+from tests.enumeration import all_labellings
+
+
+class Block:
+    """One training structure: ``vectors[y] = F(x, y)`` for each row y of ``labellings``."""
+
+    def __init__(self, labellings: Any, vectors: Any, true_labels: Any, c: float) -> None:
+        self.labellings, self.vectors, self.c = labellings, vectors, c
+        self.truth = vectors[np.flatnonzero((labellings == true_labels).all(axis=1))[0]]
+
+    def probabilities(self, w: Any) -> tuple[Any, Any]:
+        """(log Z, p) in extended precision."""
+        scores = self.vectors.astype(np.longdouble) @ w
+        top = scores.max()
+        log_z = top + np.log(np.exp(scores - top).sum())
+        return log_z, np.exp(scores - log_z)
+
+    def loss(self, w: Any) -> float:
+        return float(self.probabilities(w)[0] - self.truth.astype(np.longdouble) @ w)
+
+    def gradient(self, w: Any) -> Any:
+        """``c (E_w F − F_i)``."""
+        return (self.c * (self.probabilities(w)[1] @ self.vectors - self.truth)).astype(float)
+
+    def hessian_product(self, w: Any, v: Any) -> Any:
+        """``c Cov_w(F) v``."""
+        p = self.probabilities(w)[1]
+        along = self.vectors.astype(np.longdouble) @ v
+        return (self.c * ((p * (along - p @ along)) @ self.vectors)).astype(float)
+
+    def features(self, labels: Any) -> Any:
+        return self.vectors[np.flatnonzero((self.labellings == labels).all(axis=1))[0]]
+
+
+class WrittenOut:
+    """All blocks of a field."""
+
+    def __init__(self, field: Field) -> None:
+        self.field, self.l2, self.dimension = field, field.l2, field.dimension
+        c = np.ones(field.n_blocks) if field.sample_weight is None else field.sample_weight
+        block = self._chain_block if isinstance(field, fields.Chain) else self._point
+        self.blocks = [block(i, c[i]) for i in range(field.n_blocks)]
+        self.active = np.flatnonzero(c > 0).tolist()
+
+    @property
+    def n(self) -> int:
+        """How many blocks count."""
+        return len(self.active)
+
+    def primal(self, w: Any) -> float:
+        return self.l2 / 2 * (w @ w) + sum(b.c * b.loss(w) for b in self.blocks)
+
+    def gradient(self, w: Any, batch: Any = None) -> Any:
+        """Of the losses of a batch, or of all; without the penalty."""
+        return sum(self.blocks[i].gradient(w) for i in (self.active if batch is None else batch))
+
+    def hessian_product(self, w: Any, v: Any, batch: Any = None) -> Any:
+        return sum(self.blocks[i].hessian_product(w, v) for i in (self.active if batch is None else batch))
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """Where the weight of each feature of a chain is."""
+        layout: Any = self.field.layout
+        K = layout.n_labels
+        if layout.rows is None:
+            keys: list[Any] = [("state", a, k) for a in range(layout.n_attributes) for k in range(K)]
+        else:
+            starts, labels = layout.rows
+            keys = [("state", a, k) for a in range(layout.n_attributes) for k in labels[starts[a] : starts[a + 1]]]
+        keys += [("edge", *divmod(int(flat), K)) for flat in layout.transitions]
+        for part in ("bias", "begin", "end"):
+            if getattr(layout, part):
+                keys += [(part, k) for k in range(K)]
+        return {key: place for place, key in enumerate(keys)}
+
+    def _chain_block(self, i: int, c: float) -> Block:
+        encoded, field = self.field.encoded, self.field
+        first, last = encoded.offsets[i], encoded.offsets[i + 1]
+        labellings = all_labellings(last - first, len(field.classes))
+        vectors = np.zeros((len(labellings), self.dimension))
+
+        def add(row: int, key: Any, value: float) -> None:
+            if key in self._places:
+                vectors[row, self._places[key]] += value
+
+        for row, labels in enumerate(labellings.tolist()):
+            add(row, ("begin", labels[0]), 1.0)
+            add(row, ("end", labels[-1]), 1.0)
+            for t, label in enumerate(labels):
+                add(row, ("bias", label), 1.0)
+                if t > 0:
+                    add(row, ("edge", labels[t - 1], label), 1.0)
+                for e in range(encoded.indptr[first + t], encoded.indptr[first + t + 1]):
+                    value = 1.0 if encoded.values is None else encoded.values[e]
+                    add(row, ("state", int(encoded.indices[e]), label), value)
+        return Block(labellings, vectors, field.codes[first:last], c)
+
+    def _point(self, i: int, c: float) -> Block:
+        field: Any = self.field
+        K = len(field.classes)
+        x = np.asarray(field.rows[[i]].todense()).ravel()
+        if self.dimension > len(x) * K:
+            x = np.append(x, 1.0)
+        vectors = np.array([np.outer(x, row).ravel() for row in np.eye(K)])
+        return Block(all_labellings(1, K), vectors, [field.codes[i]], c)
+
+
+def visited_batch(core: Any) -> list[int]:
+    """Lets a method on mini-batches take one step; the blocks it looked at, read from its saved state."""
+    first = int(core.save()["next_in_order"][0])
+    assert core.run(1, 3600.0) == 1
+    state = core.save()
+    last = int(state["next_in_order"][0]) or len(state["order"])
+    return state["order"][first:last].tolist()
+
+
+def visited_block(core: Any) -> int:
+    """Lets SAG or SAGA take one step; the block it looked at."""
+    before = core.save()["visits"]
+    assert core.run(1, 3600.0) == 1
+    changed = np.flatnonzero(core.save()["visits"] - before)
+    assert len(changed) == 1
+    return int(changed[0])

@@ -18,8 +18,6 @@ P* is the lower bound of a dualfield run to a certified 1e-7, so no claim can pr
 from __future__ import annotations
 
 import argparse
-import ctypes
-import gc
 import json
 import os
 import platform
@@ -28,6 +26,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.memory import peak, reset_peak
 
 MODES = ("all", "observed")
 LEVELS = (1e-2, 1e-3, 1e-4)
@@ -192,25 +193,6 @@ def tokens_per_second(tag: object, n_tokens: int) -> float:
         tag()
         seconds.append(time.process_time() - start)
     return n_tokens / min(seconds)
-
-
-def reset_peak() -> int:
-    """Start a new peak; returns the memory in use now, in bytes, after what is free has gone back to the system."""
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")
-    return memory_line("VmRSS")
-
-
-def peak() -> int:
-    return memory_line("VmHWM")
-
-
-def memory_line(name: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {name}; this benchmark needs Linux.")
 
 
 def first_within(curve: list, optimum: float, level: float) -> tuple[float, int] | None:

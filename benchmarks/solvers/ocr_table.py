@@ -1,6 +1,7 @@
 """Every convergent solver on OCR: passes and CPU seconds to 1e-2, 1e-4 and 1e-6 of P* = 15251.9.
 
-    DUALFIELD_DATA=<folder of the data sets> python benchmarks/solvers/ocr_table.py
+    export DUALFIELD_DATA=<folder of the data sets>
+    python benchmarks/solvers/ocr_table.py
 
 How it is measured: ``compare.py``. A solver that the installed version does not have is named and left out.
 """

@@ -7,12 +7,14 @@ Without arguments every claim is measured; ``--list`` says them. A claim is made
 its numbers and a yes or no, by one of these rules:
 
 * *fewer*: to a level of relative suboptimality, A needs fewer updates (or oracle calls) than B, which needs 5 % more at
-  least. A level that A reached and B did not is a yes; one that neither reached says nothing;
-* *similar*: the two numbers differ by a factor of at most 1.5;
+  least;
+* *similar*: the two numbers differ by a factor of at most 1.5. Here as there, a run that has not reached the level
+  needs more than it was given; where that does not settle the matter, there is no answer;
 * *reaches*, *fails*: whether a run comes within a level in the passes it is given;
 * *less*, *more*: of an objective, a suboptimality or an F1 after a number of passes.
 
-The verdict: "holds" if every comparison says yes, "does not hold" if none does, "holds partly" otherwise.
+The verdict: "holds" if every answer is yes, "does not hold" if none is, "holds partly" otherwise; with the number of
+comparisons that are not settled, if any: more passes may settle them.
 
 Runs are measured as in ``compare.py``, but the objective is evaluated four times a pass. Numbers of updates and of
 oracle calls, in multiples of the number n of blocks, depend on the seed and hardly on the machine.
@@ -24,7 +26,7 @@ import argparse
 import inspect
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -49,7 +51,7 @@ class Laboratory:
 
     def __init__(self, report: Report, max_passes: int, max_seconds: float, seed: int) -> None:
         self.report, self.max_passes, self.max_seconds, self.seed = report, max_passes, max_seconds, seed
-        self.answers: list[bool] = []
+        self.answers: list[bool | None] = []
         self._runs: dict[tuple[str, float, Solver, int | None], Trace] = {}
         self._optima: dict[tuple[str, float], float] = {}
         self._loaded: tuple[tuple[str, float], tuple[Chain, Test]] | None = None
@@ -85,29 +87,30 @@ class Laboratory:
 
     # -- comparisons
 
-    def answer(self, text: str, yes: bool) -> None:
+    def answer(self, text: str, yes: bool | None) -> None:
         self.answers.append(yes)
-        print(f"  {text}: {'yes' if yes else 'no'}", flush=True)
+        print(f"  {text}: {'not settled' if yes is None else 'yes' if yes else 'no'}", flush=True)
 
-    def fewer(self, a: Trace, b: Trace, unit: str, levels: Sequence[float] = LEVELS) -> None:
+    def fewer(self, a: Trace, b: Trace, unit: str) -> None:
         """Does A need fewer than B?"""
-        print(f"\n  {a.task}: {a.solver} needs fewer {unit.replace('_', ' ')} than {b.solver}")
-        for level in levels:
-            numbers, ratio = _numbers(a, b, unit, level)
-            if ratio is None:
-                print(f"    to {level:g}: {numbers}; neither reached it")
-            else:
-                self.answer(f"  to {level:g}: {numbers}", ratio >= MARGIN)
+        self._compare(f"{a.solver} needs fewer {{}} than {b.solver}", a, b, unit, MARGIN, math.inf)
 
-    def similar(self, a: Trace, b: Trace, unit: str, levels: Sequence[float] = LEVELS) -> None:
+    def similar(self, a: Trace, b: Trace, unit: str) -> None:
         """Do A and B need about as many?"""
-        print(f"\n  {a.task}: {a.solver} and {b.solver} need a similar number of {unit.replace('_', ' ')}")
-        for level in levels:
-            numbers, ratio = _numbers(a, b, unit, level)
-            if ratio is None:
-                print(f"    to {level:g}: {numbers}; neither reached it")
-            else:
-                self.answer(f"  to {level:g}: {numbers}", 1 / SIMILAR <= ratio <= SIMILAR)
+        self._compare(f"{a.solver} and {b.solver} need a similar number of {{}}", a, b, unit, 1 / SIMILAR, SIMILAR)
+
+    def _compare(self, text: str, a: Trace, b: Trace, unit: str, least: float, most: float) -> None:
+        """At each level: is B's number over A's between ``least`` and ``most``?"""
+        print(f"\n  {a.task}: {text.format(unit.replace('_', ' '))}")
+        for level in LEVELS:
+            (low_a, high_a, text_a), (low_b, high_b, text_b) = _needed(a, unit, level), _needed(b, unit, level)
+            low = low_b / high_a if high_a < math.inf else 0.0
+            high = high_b / low_a if low_a < math.inf else 0.0
+            numbers = f"  to {level:g}: {text_a} against {text_b}"
+            if 0 < low == high < math.inf:
+                numbers += f", {low:.2f} times"
+            inside, outside = least <= low and high <= most, high < least or low > most
+            self.answer(numbers, inside if inside != outside and min(low_a, low_b) < math.inf else None)
 
     def reaches(self, run: Trace, level: float, expected: bool = True) -> None:
         """Does a run come within a level (or, if that is expected, fail to)?"""
@@ -117,17 +120,12 @@ class Laboratory:
         self.answer(f"{text}: {numbers}", (found is not None) == expected)
 
 
-def _numbers(a: Trace, b: Trace, unit: str, level: float) -> tuple[str, float | None]:
-    """What A and B needed to a level, as text; and B's number over A's, None if neither has one."""
-    counts = [found[unit] if found else math.inf for found in (run.first_within(level) for run in (a, b))]
-    text = " against ".join(
-        f"{count / run.n_blocks:.2f} n" if count < math.inf else f"not reached (best {run.best():.0e})"
-        for count, run in zip(counts, (a, b), strict=True)
-    )
-    if min(counts) == math.inf:
-        return text, None
-    ratio = counts[1] / counts[0]
-    return (f"{text}, {ratio:.2f} times" if 0 < ratio < math.inf else text), ratio
+def _needed(run: Trace, unit: str, level: float) -> tuple[float, float, str]:
+    """The least and the most that a run may need to a level, and the same as text."""
+    if found := run.first_within(level):
+        return found[unit], found[unit], f"{found[unit] / run.n_blocks:.2f} n"
+    spent = math.inf if run.status in ("diverged", "stalled") else run.curve[unit][-1]
+    return spent, math.inf, f"not reached (best {run.best():.0e}, {run.status})"
 
 
 # ---- the claims: Le Priol et al. 2018 ---------------------------------------------------------------------
@@ -347,6 +345,7 @@ def main() -> None:
     parser.add_argument("claims", nargs="*", metavar="CLAIM", help=f"of {', '.join(CLAIMS)}; default: all")
     parser.add_argument("--list", action="store_true", help="say the claims and end")
     add_limits(parser)
+    parser.set_defaults(max_passes=300)
     arguments = parser.parse_args()
     unknown = [name for name in arguments.claims if name not in CLAIMS]
     if unknown:
@@ -368,12 +367,15 @@ def judge(lab: Laboratory, name: str) -> str:
     print(f"\n==== {name}\n  {_text(CLAIMS[name])}", flush=True)
     lab.answers = []
     CLAIMS[name](lab)
-    yes, total = sum(lab.answers), len(lab.answers)
-    verdict = "holds" if yes == total else "holds partly" if yes else "does not hold"
-    if total == 0:
-        verdict = "not decided: no level was reached"
-    print(f"\n  verdict: {verdict} ({yes} of {total} comparisons say yes)", flush=True)
-    return f"{verdict} ({yes} of {total})"
+    settled = [answer for answer in lab.answers if answer is not None]
+    verdict = "holds" if all(settled) else "holds partly" if any(settled) else "does not hold"
+    if not settled:
+        verdict = "not settled"
+    verdict += f" ({sum(settled)} of {len(settled)} answers are yes"
+    open_questions = len(lab.answers) - len(settled)
+    verdict += f", {open_questions} not settled)" if open_questions else ")"
+    print(f"\n  verdict: {verdict}", flush=True)
+    return verdict
 
 
 def _text(claim: Callable[[Laboratory], None]) -> str:

@@ -12,14 +12,13 @@ one thread. Each program runs in a process of its own, one after the other. Repo
 
 P* is the lower bound of a dualfield run to a certified 1e-7, so no claim can profit from it.
 
-    DUALFIELD_DATA=<folder of the data sets> python benchmarks/peers/conll2000.py [--modes all observed]
+    export DUALFIELD_DATA=<folder of the data sets>
+    python benchmarks/peers/conll2000.py [--modes all observed] [--solver oeg]
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import gc
 import json
 import os
 import platform
@@ -29,6 +28,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.memory import peak, reset_peak
+
 MODES = ("all", "observed")
 LEVELS = (1e-2, 1e-3, 1e-4)
 
@@ -36,28 +38,29 @@ LEVELS = (1e-2, 1e-3, 1e-4)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES, help="which pairs have a weight")
+    parser.add_argument("--solver", default="auto", help="dualfield's, as ChainCRF takes it (default: %(default)s)")
     parser.add_argument("--json", type=Path, help="also write the results here")
     parser.add_argument("--run", choices=tuple(PROGRAMS), help=argparse.SUPPRESS)  # inside a process of its own
     arguments = parser.parse_args()
     if arguments.run:
-        print(json.dumps(PROGRAMS[arguments.run](arguments.modes[0])))
+        print(json.dumps(PROGRAMS[arguments.run](arguments.modes[0], arguments.solver)))
         return
     data_folder()
     print(f"load before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
     results = []
     for mode in arguments.modes:
-        optimum = in_own_process("optimum", mode)["optimum"]
+        optimum = in_own_process("optimum", mode, "auto")["optimum"]
         print(f"\n{mode} pairs: P* = {optimum:.3f}", flush=True)
         for program in ("dualfield", "crfsuite"):
-            result = {"program": program, "mode": mode, "optimum": optimum, **in_own_process(program, mode)}
-            results.append(result)
+            found = in_own_process(program, mode, arguments.solver)
+            results.append({"program": program, "mode": mode, "optimum": optimum, **found})
         print_table([result for result in results if result["mode"] == mode])
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))
 
 
-def in_own_process(program: str, mode: str) -> dict:
-    command = [sys.executable, __file__, "--run", program, "--modes", mode]
+def in_own_process(program: str, mode: str, solver: str) -> dict:
+    command = [sys.executable, __file__, "--run", program, "--modes", mode, "--solver", solver]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -65,14 +68,14 @@ def in_own_process(program: str, mode: str) -> dict:
 # ---- the programs -----------------------------------------------------------------------------------------
 
 
-def run_optimum(mode: str) -> dict:
+def run_optimum(mode: str, solver: str) -> dict:
     X, y, _, _ = load()
-    return {"optimum": chain_crf(mode, tol=1e-7).fit(X, y).solution_.dual}
+    return {"optimum": chain_crf(mode, solver, tol=1e-7).fit(X, y).solution_.dual}
 
 
-def run_dualfield(mode: str) -> dict:
+def run_dualfield(mode: str, solver: str) -> dict:
     X, y, X_test, y_test = load()
-    crf = chain_crf(mode, tol=1e-3)
+    crf = chain_crf(mode, solver, tol=1e-3)
     encoded = crf.encode(X)
     del X
     level = reset_peak()
@@ -86,10 +89,11 @@ def run_dualfield(mode: str) -> dict:
         crf.save(Path(folder) / "model")
         size = (Path(folder) / "model").stat().st_size
     curve = []  # a run of its own: evaluating every pass needs time and memory that a user would not spend
-    chain_crf(mode, tol=1e-5).fit(
+    chain_crf(mode, solver, tol=1e-5).fit(
         encoded, y, callbacks=[lambda progress: curve.append((progress.cpu_seconds, progress.primal()))]
     )
     return {
+        "solver": certified.message.split()[0],  # what "auto" chose
         "curve": curve,
         "certified": certified.cpu_seconds,
         "certified_passes": certified.passes,
@@ -102,7 +106,7 @@ def run_dualfield(mode: str) -> dict:
     }
 
 
-def run_crfsuite(mode: str) -> dict:
+def run_crfsuite(mode: str, _solver: str) -> dict:
     import pycrfsuite
 
     X, y, X_test, y_test = load()
@@ -127,6 +131,7 @@ def run_crfsuite(mode: str) -> dict:
         total += iteration["time"]
         curve.append((total, iteration["loss"]))
     return {
+        "solver": "L-BFGS",
         "curve": curve,
         "objective": curve[-1][1],
         "memory": memory,
@@ -162,11 +167,12 @@ def load() -> tuple[list, list, list, list]:
     return parts[0], parts[1], parts[2], parts[3]
 
 
-def chain_crf(mode: str, tol: float):
+def chain_crf(mode: str, solver: str, tol: float):
     from dualfield import ChainCRF
 
     return ChainCRF(
         l2=1.0,
+        solver=solver,
         tol=tol,
         state_features=mode,
         transitions=mode,
@@ -192,25 +198,6 @@ def tokens_per_second(tag: object, n_tokens: int) -> float:
         tag()
         seconds.append(time.process_time() - start)
     return n_tokens / min(seconds)
-
-
-def reset_peak() -> int:
-    """Start a new peak; returns the memory in use now, in bytes, after what is free has gone back to the system."""
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")
-    return memory_line("VmRSS")
-
-
-def peak() -> int:
-    return memory_line("VmHWM")
-
-
-def memory_line(name: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {name}; this benchmark needs Linux.")
 
 
 def first_within(curve: list, optimum: float, level: float) -> tuple[float, int] | None:
@@ -241,9 +228,9 @@ def print_table(results: list[dict]) -> None:
         ("test F1", lambda r: f"{r['f1']:.4f}"),
         ("test accuracy", lambda r: f"{r['accuracy']:.4f}"),
     ]
-    print(f"{'':28}" + "".join(f"{result['program']:>16}" for result in results))
+    print(f"{'':28}" + "".join(f"{result['program'] + ' ' + result['solver']:>18}" for result in results))
     for name, cell in rows:
-        print(f"{name:28}" + "".join(f"{cell(result):>16}" for result in results))
+        print(f"{name:28}" + "".join(f"{cell(result):>18}" for result in results))
     ours, theirs = results
     for level in LEVELS:
         a, b = (first_within(result["curve"], result["optimum"], level) for result in (ours, theirs))

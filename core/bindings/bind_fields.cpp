@@ -261,10 +261,12 @@ void bind_fields(nb::module_& m) {
                         "row_labels must have row_starts[-1] entries");
                 for (std::size_t s = 0; s < row_labels.shape(0); ++s)
                     require(row_labels.data()[s] >= 0 && row_labels.data()[s] < labels, "a row label is out of range");
+                require(static_cast<Index>(row_labels.shape(0)) <= ObservedPairs::kMaxWeights &&
+                            labels <= ObservedPairs::kMaxLabels,
+                        "there are too many labels or pairs");
                 new (self) ObservedPairs(attributes, labels, starts.data(), row_labels.data());
             },
-            "row_starts"_a.noconvert(), "row_labels"_a.noconvert(), "labels"_a, nb::keep_alive<1, 2>(),
-            nb::keep_alive<1, 3>());
+            "row_starts"_a.noconvert(), "row_labels"_a.noconvert(), "labels"_a);
 
     nb::class_<ChainObserved> chain_observed(m, "ChainObserved", "A chain with weights for observed pairs only.");
     chain_observed.def(

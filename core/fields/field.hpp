@@ -90,8 +90,9 @@ concept TableField = DualField<F> && requires(const F field, typename F::Workspa
 // What solvers need that keep potentials: the mixture of two blocks' potentials is again one compact vector.
 template <class F>
 concept PotentialField = DualField<F> && requires(const F field, Index i, double* output, double number) {
-    // Independent nodes, each wrong with probability epsilon: their potentials, and their entropy.
+    // Independent nodes, each wrong with probability epsilon: their potentials, compact marginals, and entropy.
     { field.initial_potentials(i, number, output) };
+    { field.independent_marginals(i, number, output) };
     { field.independent_entropy(i, number) } -> std::same_as<double>;
 };
 

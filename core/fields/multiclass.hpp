@@ -146,6 +146,11 @@ class Multiclass {
         theta[y_[i]] = strength_of(labels_, epsilon);
     }
 
+    void independent_marginals(Index i, double epsilon, double* m) const {
+        std::fill(m, m + labels_, labels_ > 1 ? epsilon / static_cast<double>(labels_ - 1) : 0.0);
+        m[y_[i]] = labels_ > 1 ? 1.0 - epsilon : 1.0;
+    }
+
     double independent_entropy(Index, double epsilon) const { return error_entropy(labels_, epsilon); }
 
    private:

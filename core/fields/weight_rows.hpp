@@ -5,6 +5,9 @@
 // *count row*; the layout says which of them belong to a weight. Count rows lie `stride` apart, K or K padded.
 #pragma once
 
+#include <cstdint>
+#include <limits>
+#include <memory>
 #include <vector>
 
 #include "fields/attributes.hpp"
@@ -55,9 +58,19 @@ class AllPairs {
 
 class ObservedPairs {
    public:
-    // starts: attributes + 1 offsets into `labels`, the labels of each row in increasing order. Views.
+    // starts: attributes + 1 offsets into `labels`, the labels of each row in increasing order. Kept as a small copy: every
+    // visit of an attribute looks up its row, so the fewer cache lines the better.
     ObservedPairs(Index attributes, Index label_count, const Index* starts, const std::int32_t* labels)
-        : attributes_(attributes), label_count_(label_count), starts_(starts), labels_(labels) {}
+        : attributes_(attributes),
+          label_count_(label_count),
+          table_(
+              std::make_shared<Table>(Table{{starts, starts + attributes + 1}, {labels, labels + starts[attributes]}})),
+          starts_(table_->starts.data()),
+          labels_(table_->labels.data()) {}
+
+    // What the copy can hold.
+    static constexpr Index kMaxWeights = std::numeric_limits<std::uint32_t>::max();
+    static constexpr Index kMaxLabels = std::numeric_limits<std::uint16_t>::max();
 
     Index attributes() const { return attributes_; }
     Index label_count() const { return label_count_; }
@@ -97,9 +110,15 @@ class ObservedPairs {
     Index length(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute]; }
 
    private:
+    struct Table {
+        std::vector<std::uint32_t> starts;
+        std::vector<std::uint16_t> labels;
+    };
+
     Index attributes_, label_count_;
-    const Index* starts_;
-    const std::int32_t* labels_;
+    std::shared_ptr<const Table> table_;
+    const std::uint32_t* starts_;
+    const std::uint16_t* labels_;
 };
 
 // The (attribute, label) pairs that occur in labelled data, as the arrays that ObservedPairs views.

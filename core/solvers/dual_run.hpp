@@ -29,12 +29,7 @@ class DualRun {
     bool start(double seconds) {
         const Deadline deadline(seconds);
         const Index active = draws_per_pass();
-        while (acceleration_.active() && radius_cursor_ < active) {
-            const Index i = sampler_.order()[radius_cursor_++];
-            radius_total_ += field_.sample_weight(i) * radius(i);
-            if (radius_cursor_ == active) acceleration_.begin(radius_total_ / static_cast<double>(active));
-            if (deadline.passed()) return false;
-        }
+        if (acceleration_.active() && start_cursor_ == 0) acceleration_.begin(mean_radius());
         while (start_cursor_ < active) {
             const Index i = sampler_.order()[start_cursor_++];
             if (sampler_.needs_smoothness())
@@ -201,10 +196,22 @@ class DualRun {
         return field_.pull(i, m, direction_);
     }
 
+    // The mean of c_i R_i over some blocks.
+    double mean_radius() {
+        constexpr Index kEnough = 1000;
+        const Index every = (draws_per_pass() + kEnough - 1) / kEnough;
+        double total = 0.0, count = 0.0;
+        for (Index k = 0; k < draws_per_pass(); k += every) {
+            const Index i = sampler_.order()[k];
+            total += field_.sample_weight(i) * radius(i);
+            count += 1.0;
+        }
+        return total / count;
+    }
+
     double step_total_ = 0.0;
     Index updates_ = 0, adopted_at_ = 0;
-    Index start_cursor_ = 0, radius_cursor_ = 0;
-    double radius_total_ = 0.0;
+    Index start_cursor_ = 0;
     Index idle_ = 0;  // updates since a block last moved
     bool diverged_ = false;
     Confirmation<F> confirmation_;

@@ -99,8 +99,7 @@ class OEG : public DualRun<F, OEG<F>> {
         constexpr double kClose = 1e-6;
         const Index size = field_.compact_size(i);
         double* m = room(marginals_, size);
-        field_.initial_potentials(i, kClose, room(candidate_, size));
-        field_.infer(i, candidate_.data(), m, oracle_);
+        field_.independent_marginals(i, kClose, m);
         Base::add_weights(i, m, 1.0 / kClose, weights_);
     }
 
@@ -118,8 +117,8 @@ class OEG : public DualRun<F, OEG<F>> {
         double* vartheta = varthetas_.data() + offsets_[i];
         double* m = means_.data() + offsets_[i];
         field_.initial_potentials(i, epsilon_, vartheta);
-        const double log_z = field_.infer(i, vartheta, m, oracle_);
-        entropy_[i] = log_z - dot(size, vartheta, m);
+        field_.independent_marginals(i, epsilon_, m);
+        entropy_[i] = field_.independent_entropy(i, epsilon_);
         std::copy(m, m + size, room(marginals_, size));
         Base::add_weights(i, marginals_.data(), 1.0, weights_);
     }

@@ -23,7 +23,7 @@ class DualSolver(Solver):
 
     sampling: Sampling = "gap"
     non_uniformity: float = 0.9
-    permutation_every: int = 5
+    permutation_every: int = 4
     refresh_every: int = 0
     accelerate: bool = False
 

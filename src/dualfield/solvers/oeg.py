@@ -66,6 +66,7 @@ class OEG(DualSolver):
     >>> crf = ChainCRF(solver=OEG(), random_state=0)
     """
 
+    accelerate: bool = True
     step: Literal["secant", "published"] = "secant"
     epsilon: float | Literal["auto"] = "auto"
 

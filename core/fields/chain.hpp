@@ -50,6 +50,7 @@ class Chain {
           labels_(labels),
           sample_weight_(sample_weight),
           l2_(l2),
+          unweighted_(first_unweighted(shape_)),
           stride_(shape_.labels >= 8 ? padded(shape_.labels) : shape_.labels),
           distinct_(labels ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}),
           transition_start_(rows_.size()),
@@ -385,11 +386,64 @@ class Chain {
         }
     }
 
+    // Packed: [ T x K nodes | one number for each transition that has a weight ]. The potentials of all other transitions
+    // are one constant, taken to be zero; their marginals share what the former leave of T - 1.
+    Index packed_size(Index i) const { return length(i) * labels() + static_cast<Index>(shape_.transitions.size()); }
+
+    void pack_potentials(Index i, const double* theta, double* packed) const {
+        if (complete()) return;
+        const Index nodes = length(i) * labels();
+        const double* edge = theta + nodes;
+        std::copy(theta, theta + nodes, packed);
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
+            packed[nodes + s] = edge[shape_.transitions[s]] - edge[unweighted_];
+    }
+
+    void pack_marginals(Index i, const double* m, double* packed) const {
+        if (complete()) return;
+        const Index nodes = length(i) * labels();
+        std::copy(m, m + nodes, packed);
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
+            packed[nodes + s] = m[nodes + shape_.transitions[s]];
+    }
+
+    double* unpack_potentials(Index i, double* packed, double* theta) const {
+        return complete() ? packed : unpack(i, packed, 0.0, theta);
+    }
+
+    double* unpack_marginals(Index i, double* packed, double* m) const {
+        if (complete()) return packed;
+        const Index weighted = static_cast<Index>(shape_.transitions.size());
+        const double rest = static_cast<double>(length(i) - 1) - sum(weighted, packed + length(i) * labels());
+        return unpack(i, packed, rest / static_cast<double>(labels() * labels() - weighted), m);
+    }
+
     double independent_entropy(Index i, double epsilon) const {
         return static_cast<double>(length(i)) * error_entropy(labels(), epsilon);
     }
 
    private:
+    bool complete() const { return unweighted_ < 0; }  // every transition has a weight
+
+    double* unpack(Index i, const double* packed, double elsewhere, double* out) const {
+        const Index K = labels(), nodes = length(i) * K;
+        std::copy(packed, packed + nodes, out);
+        std::fill(out + nodes, out + nodes + K * K, elsewhere);
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
+            out[nodes + shape_.transitions[s]] = packed[nodes + s];
+        return out;
+    }
+
+    // The first transition without a weight, -1 where there is none.
+    static Index first_unweighted(const ChainShape& shape) {
+        Index k = 0;
+        for (std::int32_t transition : shape.transitions) {
+            if (transition != k) break;
+            ++k;
+        }
+        return k < shape.labels * shape.labels ? k : -1;
+    }
+
     // row += value * x, over the padding too: there x goes on into the next row of its matrix, and what that adds to
     // the padding of a count row, or to a row of potentials that is yet to be written, does not matter.
     void add_row(double value, const double* x, double* row) const {
@@ -428,6 +482,7 @@ class Chain {
     const std::int32_t* labels_;
     const double* sample_weight_;
     double l2_;
+    Index unweighted_;  // a transition without a weight
     Index stride_;  // of count rows: padded, where there are so many labels that a K x K matrix can take the overrun
     DistinctAttributes distinct_;
     Index transition_start_, bias_start_, begin_start_, end_start_, dimension_;

@@ -93,6 +93,15 @@ concept PotentialField = DualField<F> && requires(const F field, Index i, double
     // Independent nodes, each wrong with probability epsilon: their potentials, compact marginals, and entropy.
     { field.initial_potentials(i, number, output) };
     { field.independent_marginals(i, number, output) };
+
+    // The same vectors in less room, where some entries follow from others. Packing changes potentials by constants at
+    // most, and entries of marginals only where potentials are constant: no distribution, entropy, feature count or
+    // product of the two changes. unpack_* return the packed vector itself, or what they write to the given one.
+    { field.packed_size(i) } -> std::same_as<Index>;
+    { field.pack_potentials(i, output, output) };
+    { field.pack_marginals(i, output, output) };
+    { field.unpack_potentials(i, output, output) } -> std::same_as<double*>;
+    { field.unpack_marginals(i, output, output) } -> std::same_as<double*>;
     { field.independent_entropy(i, number) } -> std::same_as<double>;
 };
 

@@ -151,6 +151,12 @@ class Multiclass {
         m[y_[i]] = labels_ > 1 ? 1.0 - epsilon : 1.0;
     }
 
+    Index packed_size(Index) const { return labels_; }
+    void pack_potentials(Index, const double*, double*) const {}
+    void pack_marginals(Index, const double*, double*) const {}
+    double* unpack_potentials(Index, double* packed, double*) const { return packed; }
+    double* unpack_marginals(Index, double* packed, double*) const { return packed; }
+
     double independent_entropy(Index, double epsilon) const { return error_entropy(labels_, epsilon); }
 
    private:

@@ -30,7 +30,7 @@ class OEG : public DualRun<F, OEG<F>> {
         : Base(field, sampling, accelerate),
           secant_(secant),
           given_epsilon_(epsilon),
-          offsets_(Base::offsets_by(field, [&](Index i) { return field.compact_size(i); })),
+          offsets_(Base::offsets_by(field, [&](Index i) { return field.packed_size(i); })),
           varthetas_(offsets_.back(), 0.0),
           means_(offsets_.back(), 0.0),
           etas_(field.blocks(), 0.5) {}
@@ -46,8 +46,8 @@ class OEG : public DualRun<F, OEG<F>> {
         double* theta = room(potentials_, size);
         double* trial = room(candidate_, size);
         double* change = room(marginals_, size);  // m', then m' - m
-        double* vartheta = varthetas_.data() + offsets_[i];
-        double* m = means_.data() + offsets_[i];
+        double* vartheta = field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(unpacked_[0], size));
+        double* m = field_.unpack_marginals(i, means_.data() + offsets_[i], room(unpacked_[1], size));
 
         field_.score(i, weights_.data(), theta);
         field_.center(i, theta);
@@ -77,6 +77,8 @@ class OEG : public DualRun<F, OEG<F>> {
             const double last_slope = along - quadratic - dot(size, trial, change);
             std::copy(trial, trial + size, vartheta);
             axpy(size, 1.0, change, m);
+            field_.pack_potentials(i, vartheta, varthetas_.data() + offsets_[i]);
+            field_.pack_marginals(i, m, means_.data() + offsets_[i]);
             field_.apply(weights_.data(), -c / Base::l2(), direction_);
             eta = std::min(1.0, eta * (secant_ ? secant_factor(first_slope, last_slope) : 1.05));
             break;
@@ -116,8 +118,11 @@ class OEG : public DualRun<F, OEG<F>> {
         const Index size = field_.compact_size(i);
         double* vartheta = varthetas_.data() + offsets_[i];
         double* m = means_.data() + offsets_[i];
+        if (field_.packed_size(i) < size) vartheta = room(unpacked_[0], size), m = room(unpacked_[1], size);
         field_.initial_potentials(i, epsilon_, vartheta);
         field_.independent_marginals(i, epsilon_, m);
+        field_.pack_potentials(i, vartheta, varthetas_.data() + offsets_[i]);
+        field_.pack_marginals(i, m, means_.data() + offsets_[i]);
         entropy_[i] = field_.independent_entropy(i, epsilon_);
         std::copy(m, m + size, room(marginals_, size));
         Base::add_weights(i, marginals_.data(), 1.0, weights_);
@@ -126,7 +131,7 @@ class OEG : public DualRun<F, OEG<F>> {
     // The marginals of alpha_i afresh from its potentials.
     void stored(Index i, double* m) {
         const Index size = field_.compact_size(i);
-        const double* vartheta = varthetas_.data() + offsets_[i];
+        const double* vartheta = field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(unpacked_[0], size));
         double* centred = room(candidate_, size);
         std::copy(vartheta, vartheta + size, centred);
         field_.center(i, centred);
@@ -138,13 +143,22 @@ class OEG : public DualRun<F, OEG<F>> {
         archive.array("means", means_);
         archive.array("etas", etas_);
     }
-    void repair(Index i) { stored(i, means_.data() + offsets_[i]); }
+    void repair(Index i) {
+        double* m = room(marginals_, field_.compact_size(i));
+        stored(i, m);
+        if (field_.packed_size(i) < field_.compact_size(i)) {
+            field_.pack_marginals(i, m, means_.data() + offsets_[i]);
+        } else {
+            std::copy(m, m + field_.compact_size(i), means_.data() + offsets_[i]);
+        }
+    }
 
     bool secant_;
     double given_epsilon_;
     double stored_entropy_ = 0.0;
     std::vector<Index> offsets_;
-    std::vector<double> varthetas_, means_;  // block after block; none for blocks of sample weight zero
+    std::vector<double> varthetas_, means_;  // packed, block after block; none for blocks of sample weight zero
+    std::vector<double> unpacked_[2];        // scratch
     std::vector<double> etas_;               // the step of each block's next update
 };
 

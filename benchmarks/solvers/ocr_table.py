@@ -19,12 +19,14 @@ from dualfield.solvers import Solver
 
 SOLVERS = (
     "SDCA()",
+    "SDCA(accelerate=True)",
     "SDCA(sampling='gap', non_uniformity=0.8, permutation_every=0)",  # as published
     "SDCA(sampling='uniform')",
     "SDCA(sampling='importance', non_uniformity=0.8, permutation_every=0)",
     "SDCA(sampling='gap*importance', non_uniformity=0.8, permutation_every=0)",
+    "OEG(accelerate=False)",
     "OEG()",
-    "OEG(sampling='uniform', step='published')",
+    "OEG(sampling='uniform', accelerate=False, step='published')",
     "SAG(sampling='uniform')",
     "SAG(sampling='nus')",
     "SAG(sampling='nus*')",

@@ -45,6 +45,7 @@ void bind_dual(nb::class_<Solver>& bound) {
                  return save_archive(solver);
              })
         .def("restore", &restore_archive<Solver>, "state"_a)
+        .def("begin_again", &Solver::begin_again, "old_l2"_a)
         .def("weights", [](const Solver& s) { return to_array(s.weights()); })
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
         .def_prop_ro("stalled", &Solver::stalled)

@@ -102,6 +102,8 @@ class BlockSampler {
 
     const std::vector<Index>& order() const { return order_; }
 
+    void begin_again() { draws_ = 0; }  // with a pass in random order
+
     void archive(Archive& archive) {
         archive.index("draws", draws_, std::numeric_limits<Index>::max());
         archive.permutation("order", order_);

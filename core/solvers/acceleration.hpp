@@ -37,6 +37,18 @@ class Acceleration {
         kappa_ = std::max(kShareOfRadius * mean_radius - l2_, kLeast * l2_);
     }
 
+    // The same marginals under another penalty. The weights stay about as they were, as the first centre.
+    void begin_again(double old_l2, std::vector<double>& w) {
+        if (!active_) return scale(static_cast<Index>(w.size()), old_l2 / l2_, w.data());
+        for (std::size_t k = 0; k < w.size(); ++k) {
+            const double residual = (old_l2 + kappa_) * w[k] - kappa_ * centre_[k];  // sum_i c_i (F_i - E_mu F)
+            centre_[k] = before_[k] = w[k];
+            w[k] = (residual + kappa_ * centre_[k]) / (l2_ + kappa_);
+        }
+        alpha_ = 1.0;
+        passes_ = quick_ = 0;
+    }
+
     // What the gap of the original problem has beyond that of the proximal one.
     double excess(const std::vector<double>& w) const {
         return active_ ? 0.5 * kappa_ * kappa_ / l2_ * distance(w) : 0.0;
@@ -46,6 +58,7 @@ class Acceleration {
     double conjugate_norm(const std::vector<double>& w) const {
         if (!active_) return squared_norm(static_cast<Index>(w.size()), w.data());
         double square = 0.0;
+#pragma omp simd reduction(+ : square)
         for (std::size_t k = 0; k < w.size(); ++k) {
             const double conjugate = w[k] + kappa_ / l2_ * (w[k] - centre_[k]);
             square += conjugate * conjugate;
@@ -87,6 +100,7 @@ class Acceleration {
    private:
     double distance(const std::vector<double>& w) const {  // |w - z|^2
         double square = 0.0;
+#pragma omp simd reduction(+ : square)
         for (std::size_t k = 0; k < w.size(); ++k) square += (w[k] - centre_[k]) * (w[k] - centre_[k]);
         return square;
     }
@@ -95,6 +109,7 @@ class Acceleration {
     void move(std::vector<double>& w) {
         const double q = l2_ / (l2_ + kappa_);
         double turn = 0.0;
+#pragma omp simd reduction(+ : turn)
         for (std::size_t k = 0; k < w.size(); ++k) turn += (centre_[k] - w[k]) * (w[k] - before_[k]);
         if (turn > 0.0) alpha_ = 1.0;
         const double square = alpha_ * alpha_;  // next^2 = (1 - next) square + q next

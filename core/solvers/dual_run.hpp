@@ -59,7 +59,7 @@ class DualRun {
             ++updates_;
             if (deadline.passed()) break;
         }
-        if (acceleration_.active()) restore_dual();
+        up_to_date_ = !acceleration_.active();
         return done;
     }
 
@@ -79,6 +79,7 @@ class DualRun {
             method().repair(i);
             sampler_.record(i, confirmation_.gaps()[i]);
         }
+        restore_dual();
         dual_ = confirmation_.certificate().dual;
         adopted_at_ = updates_;
         confirmation_.discard();
@@ -93,8 +94,15 @@ class DualRun {
     const std::vector<double>& confirmed_weights() const { return confirmed() ? confirmation_.weights() : weights_; }
     const std::vector<double>& weights() const { return weights_; }
     const Certificate& certificate() const { return confirmation_.certificate(); }
-    double dual() const { return dual_; }
-    double gap_estimate() const { return sampler_.recorded_total() + acceleration_.excess(weights_); }
+    // Of the problem asked for. With acceleration they take a look at all weights, once after each run().
+    double dual() {
+        if (!up_to_date_) restore_dual();
+        return dual_;
+    }
+    double gap_estimate() {
+        if (!up_to_date_) restore_dual();
+        return sampler_.recorded_total() + excess_;
+    }
     double chi() const { return sampler_.non_uniformity_of_gaps(); }
     double epsilon() const { return epsilon_; }
     double kappa() const { return acceleration_.kappa(); }  // 0 without acceleration
@@ -104,6 +112,16 @@ class DualRun {
     Index oracle_calls() const { return oracle_calls_ + confirmation_.oracle_calls(); }
     Index evaluations() const { return evaluations_; }
     double step_total() const { return step_total_; }
+
+    // After the state of a run that differs in l2 alone has been loaded: a new run, from its marginals.
+    void begin_again(double old_l2) {
+        acceleration_.begin_again(old_l2, weights_);
+        method().change_l2(old_l2);
+        sampler_.begin_again();
+        updates_ = adopted_at_ = idle_ = oracle_calls_ = evaluations_ = 0;
+        step_total_ = 0.0;
+        restore_dual();
+    }
 
     // Only after start().
     void archive(Archive& archive) {
@@ -115,8 +133,10 @@ class DualRun {
         archive.generator("random", random_);
         Index calls = oracle_calls();
         archive.scalars("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_});
-        archive.scalars("numbers", {&step_total_, &dual_, &epsilon_});
+        dual();
+        archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &excess_});
         if (!archive.loading()) return;
+        up_to_date_ = true;
         start_cursor_ = 2 * draws_per_pass();
         confirmation_.reset();
         oracle_calls_ = calls;
@@ -183,8 +203,11 @@ class DualRun {
    private:
     Method& method() { return static_cast<Method&>(*this); }
 
-    // The dual value of the problem asked for, from the weights and the entropies; otherwise kept up to date by ascents.
+    // The dual value of the problem asked for, from the weights and the entropies; without acceleration it is otherwise
+    // kept up to date by ascents.
     void restore_dual() {
+        up_to_date_ = true;
+        excess_ = acceleration_.excess(weights_);
         dual_ = -0.5 * field_.l2() * acceleration_.conjugate_norm(weights_);
         for (Index i : sampler_.order()) dual_ += field_.sample_weight(i) * entropy_[i];
     }
@@ -210,6 +233,8 @@ class DualRun {
     }
 
     double step_total_ = 0.0;
+    double excess_ = 0.0;     // of the gap over that of the proximal problem
+    bool up_to_date_ = true;  // dual_ and excess_
     Index updates_ = 0, adopted_at_ = 0;
     Index start_cursor_ = 0;
     Index idle_ = 0;  // updates since a block last moved

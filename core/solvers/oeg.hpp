@@ -128,6 +128,8 @@ class OEG : public DualRun<F, OEG<F>> {
         Base::add_weights(i, marginals_.data(), 1.0, weights_);
     }
 
+    void change_l2(double) {}
+
     // The marginals of alpha_i afresh from its potentials.
     void stored(Index i, double* m) {
         const Index size = field_.compact_size(i);

@@ -101,6 +101,11 @@ class SDCA : public DualRun<F, SDCA<F>> {
     bool guaranteed() const { return step_.rule == StepRule::kGuaranteed; }
     void set_guaranteed_step() { step_.size = Base::l2() / (Base::l2() + largest_radius_); }
 
+    void change_l2(double old_l2) {
+        largest_radius_ = old_l2 * (1.0 / step_.size - 1.0);
+        if (guaranteed()) set_guaranteed_step();
+    }
+
     // Along the mixture, w(epsilon) = epsilon w(1). Along the product, p_t = y_t + epsilon (u - y_t) at each node, so edges
     // add a square: w(epsilon) = epsilon a + epsilon^2 b. Its values at 1 and 1/2 give a and b.
     void prepare(Index i) {

@@ -9,7 +9,8 @@ crf.solution_.message
 
 from dualfield import fields, oracles, solvers
 from dualfield.driver import Progress, solve
-from dualfield.estimators import ChainCRF, SoftmaxRegression
+from dualfield.estimators import ChainCRF, ChainCRFCV, SoftmaxRegression
+from dualfield.path import l2_path
 from dualfield.solution import Solution
 from dualfield.solvers import LBFGS, OEG, SDCA
 
@@ -20,11 +21,13 @@ __all__ = [
     "OEG",
     "SDCA",
     "ChainCRF",
+    "ChainCRFCV",
     "Progress",
     "SoftmaxRegression",
     "Solution",
     "__version__",
     "fields",
+    "l2_path",
     "oracles",
     "solve",
     "solvers",

@@ -74,8 +74,8 @@ def solve(
     field : Field
         The problem, from ``dualfield.fields``.
     solver : Solver or str
-        A solver from ``dualfield.solvers``, its name in lower case, or "auto": what suits the field. Chains: SDCA;
-        OEG where SDCA would need more than 2 GB; L-BFGS for fewer than 30 sequences. One node: L-BFGS.
+        A solver from ``dualfield.solvers``, its name in lower case, or "auto": what suits the field, by the
+        measurements in docs/how-to-choose.md; the message says what that is and why.
     tol : float
         The run ends when a confirmed duality gap is at most ``tol`` times the objective.
     max_passes : int
@@ -103,14 +103,18 @@ def solve(
     >>> solution.certificate, solution.relative_gap <= 1e-4
     ('exact', True)
     """
-    solver = resolve(solver, field.default_solver)
+    reason = field.default_solver.reason if solver == "auto" else ""
+    solver = resolve(solver, field.default_solver.name)
     check_limits(tol, max_passes)
     if callback_every is not None:
         check_count("solve", "callback_every", callback_every, 1)
     solver.check(field)
     clock = _Clock(field.preparation if state is None else (0.0, 0.0))
     run = _bind(field, solver, state, random_state)
-    return _Drive(run, clock, tol, max_passes, tuple(callbacks), callback_every).to_the_end()
+    solution = _Drive(run, clock, tol, max_passes, tuple(callbacks), callback_every).to_the_end()
+    if reason:
+        solution.message += f" ({solver.name} was chosen: {reason}.)"
+    return solution
 
 
 def check_limits(tol: float, max_passes: int) -> None:

@@ -173,7 +173,7 @@ def test_a_model_of_arrays_cannot_read_a_column_file(dualfield, files):
 def test_demo_shows_the_certificate_and_tags_sentences(dualfield):
     code, out, err = dualfield("demo", "--sentences", "200")
     assert code == 0
-    assert "Certificate: SDCA converged" in out
+    assert "Certificate: OEG converged" in out
     assert "PERSON]" in out
     assert "≈" in err
 

@@ -23,7 +23,7 @@ def run(n_sentences: int, seed: int) -> None:
     console.print(f"1. Data: {len(train):,} generated sentences with people, cities, airlines, dates and money.")
     (X, y), (X_test, y_test) = _features(train), _features(test)
 
-    console.print("2. Training a chain CRF with SDCA:")
+    console.print("2. Training a chain CRF:")
     crf = ChainCRF(l2=1.0, tol=1e-4, random_state=seed, verbose=1).fit(X, y)
     solution = crf.solution_
     console.print(

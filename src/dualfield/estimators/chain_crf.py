@@ -20,6 +20,7 @@ from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.features import Encoded, encode, encode_labels
 from dualfield.fields import Chain
 from dualfield.fields.base import check_sample_weight
+from dualfield.solution import Solution
 from dualfield.solvers import Solver
 
 __all__ = ["ChainCRF"]
@@ -41,8 +42,8 @@ class ChainCRF(BaseEstimator):
     l2 : float
         Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``.
     solver : str or Solver
-        "auto", "sdca", "oeg", "lbfgs", or an object from ``dualfield.solvers``. "auto" is SDCA; OEG
-        where SDCA would need more than 2 GB; L-BFGS for fewer than 30 sequences.
+        "auto", the name of a method ("oeg", "sdca", "lbfgs", "sag", ...), or an object from ``dualfield.solvers``.
+        "auto" is OEG, or L-BFGS for very few sequences; ``solution_.message`` says which and why.
     tol : float
         The relative duality gap to reach.
     max_passes : int
@@ -146,8 +147,13 @@ class ChainCRF(BaseEstimator):
         -------
         self
         """
+        field = self._field(X, y, sample_weight)
+        return self._take(field, train(self, field, callbacks))
+
+    def _field(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Chain:
+        """The problem that these parameters pose."""
         check_parameters(self)
-        field = Chain(
+        return Chain(
             X,
             y,
             self.l2,
@@ -159,7 +165,10 @@ class ChainCRF(BaseEstimator):
             min_count=self.min_count,
             sample_weight=sample_weight,
         )
-        self.solution_ = train(self, field, callbacks)
+
+    def _take(self, field: Chain, solution: Solution) -> ChainCRF:
+        """Become the model of a solution of the field."""
+        self.solution_ = solution
         self.classes_ = field.classes
         self.vocabulary_ = field.encoded.vocabulary
         self.layout_ = field.layout

@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Field", "check_l2", "check_sample_weight"]
+__all__ = ["Choice", "Field", "check_l2", "check_sample_weight"]
+
+
+class Choice(NamedTuple):
+    """The name of a solver, and why it suits a field, as a clause."""
+
+    name: str
+    reason: str
 
 
 class Field(ABC):
@@ -22,7 +29,7 @@ class Field(ABC):
 
     offers: ClassVar[frozenset[str]]
     name: ClassVar[str]
-    default_solver: str  # what "auto" means here
+    default_solver: Choice  # what "auto" means here
     core: Any
     l2: float
     preparation: tuple[float, float]  # wall and CPU seconds from encoded data to the compiled field
@@ -50,6 +57,10 @@ class Field(ABC):
         """The Hessian at ``weights`` times ``vector``: ``l2 v + Σ_i c_i · Cov_w(F(x_i, ·)) v``."""
         product: npt.NDArray[np.float64] = self.core.hessian_product(self._checked(weights), self._checked(vector))
         return product
+
+    @abstractmethod
+    def with_l2(self, l2: float) -> Self:
+        """The same problem under another penalty; the data are shared."""
 
     @abstractmethod
     def _content(self) -> list[Any]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dualfield.features import Encoded, encode, encode_labels
-from dualfield.fields.base import Field, check_l2, check_sample_weight
+from dualfield.fields.base import Choice, Field, check_l2, check_sample_weight
 from dualfield.fields.chain_layout import ChainLayout
 
 __all__ = ["Chain"]
 
 _FEW_SEQUENCES = 30
-_LARGE_TABLES = 2_000_000_000  # bytes
 
 
 class Chain(Field):
@@ -90,8 +90,16 @@ class Chain(Field):
             end=end,
         )
         self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2)
-        self.default_solver = _default_solver(encoded, len(self.classes))
+        self.default_solver = _default_solver(len(encoded))
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+
+    def with_l2(self, l2: float) -> Chain:
+        other = copy(self)
+        other.l2 = check_l2(l2)
+        before = time.perf_counter(), time.process_time()
+        other.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, other.l2)
+        other.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+        return other
 
     def _content(self) -> list[Any]:
         encoded, layout = self.encoded, self.layout
@@ -105,12 +113,11 @@ class Chain(Field):
         ]
 
 
-def _default_solver(encoded: Encoded, n_labels: int) -> str:
-    """L-BFGS for few sequences, where dual methods need many passes; OEG where SDCA's tables would be large."""
-    tables = 8 * n_labels * (n_labels * (encoded.n_positions - len(encoded)) + encoded.n_positions)
-    if len(encoded) < _FEW_SEQUENCES:
-        return "lbfgs"
-    return "sdca" if tables <= _LARGE_TABLES else "oeg"
+def _default_solver(n_sequences: int) -> Choice:
+    """By what docs/how-to-choose.md measures."""
+    if n_sequences < _FEW_SEQUENCES:
+        return Choice("lbfgs", f"with fewer than {_FEW_SEQUENCES} sequences a pass costs nothing and it needs few")
+    return Choice("oeg", "it was the fastest to a certificate on every set of sequences measured, and takes little memory")
 
 
 def _frequent(encoded: Encoded, min_count: int) -> Encoded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield import _core
-from dualfield.fields.base import Field, check_l2, check_sample_weight
+from dualfield.fields.base import Choice, Field, check_l2, check_sample_weight
 from dualfield.fields.distinct_rows import distinct_rows
 
 __all__ = ["Multiclass", "compile_rows"]
@@ -47,7 +48,7 @@ class Multiclass(Field):
 
     name: ClassVar[str] = "Multiclass"
     # Points are often dense and far from centred, where the dual method needs thousands of passes.
-    default_solver: str = "lbfgs"
+    default_solver: Choice = Choice("lbfgs", "on points it is never far behind")
     offers: ClassVar[frozenset[str]] = frozenset(
         {
             "exact marginals",
@@ -84,6 +85,15 @@ class Multiclass(Field):
         )
         self.core = compile_rows(self.rows, len(self.classes), bool(bias), self.codes, self.sample_weight, self.l2)
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+
+    def with_l2(self, l2: float) -> Multiclass:
+        other = copy(self)
+        other.l2 = check_l2(l2)
+        before = time.perf_counter(), time.process_time()
+        bias = self.dimension > self.rows.shape[1] * len(self.classes)
+        other.core = compile_rows(self.rows, len(self.classes), bias, self.codes, self.sample_weight, other.l2)
+        other.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+        return other
 
     def _content(self) -> list[Any]:
         rows = self.rows

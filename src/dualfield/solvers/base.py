@@ -98,6 +98,12 @@ class Run(ABC):
     def record(self) -> dict[str, float]:
         """The columns of the history that this solver adds, at the end of a pass."""
 
+    def under_another_penalty(self, field: Field, seed: int) -> Run:
+        """A new run on a field that differs only in l2, which begins where this one stands."""
+        run = self.solver.start(field, seed)
+        run._core.set_weights(self.weights())
+        return run
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """A copy of the whole state as named arrays, for saving; :meth:`restore` takes it back."""
         saved: dict[str, npt.NDArray[Any]] = self._core.save()

@@ -151,6 +151,12 @@ class DualRun(Run):
             self.evaluations_column: evaluations / max(updates, 1),
         }
 
+    def under_another_penalty(self, field: Field, seed: int) -> DualRun:
+        run: DualRun = self.solver.start(field, seed)  # type: ignore[assignment]
+        run.restore(self.arrays())
+        run._core.begin_again(self.field.l2)
+        return run
+
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> DualRun:
         super().restore(arrays)
         self._started = True

@@ -1,0 +1,195 @@
+"""``ChainCRFCV``: a ``ChainCRF`` whose penalty is chosen by cross-validation."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from dualfield.estimators.chain_crf import ChainCRF
+from dualfield.features import Encoded, encode
+from dualfield.metrics import chunk_scores, token_accuracy
+from dualfield.path import check_l2s, l2_path
+from dualfield.solution import Solution
+from dualfield.solvers import Solver
+
+__all__ = ["ChainCRFCV"]
+
+Scoring = Literal["accuracy", "f1"] | Callable[[Any, Any], float]
+
+
+class ChainCRFCV(BaseEstimator):
+    """A :class:`ChainCRF` whose ``l2`` is the best of several by cross-validation.
+
+    In each fold one regularisation path (:func:`dualfield.l2_path`) trains all penalties, from the largest to the
+    smallest, each from the last; every one of them has its certificate. Then a last path on all data leads to the
+    penalty with the best mean score.
+
+    Parameters
+    ----------
+    l2s : sequence of float
+        The penalties to try.
+    cv : int, cross-validation generator, or iterable
+        The folds, as in scikit-learn; a number shuffles the sequences with ``random_state``.
+    scoring : {"accuracy", "f1"} or callable
+        "accuracy" of labels, "f1" of chunks (BIO or IOBES labels), or a function of true and predicted sequences
+        of labels, the larger the better.
+    solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, verbose
+        As for :class:`ChainCRF`.
+
+    Attributes
+    ----------
+    l2_ : float
+        The chosen penalty.
+    scores_ : array, shape (n_folds, n_l2s)
+        The score of each penalty on each fold's held-out part, columns as ``l2s``.
+    best_estimator_ : ChainCRF
+        Trained on all data with ``l2_``; ``predict`` and the other methods are its own.
+    solution_ : Solution
+        How its training went.
+    path_ : list of Solution
+        The last path, on all data, from the largest penalty to ``l2_``.
+
+    Examples
+    --------
+    >>> from dualfield import ChainCRFCV
+    >>> from dualfield.datasets import travel_sentences
+    >>> sentences = travel_sentences(60, seed=0)
+    >>> X = [[[word, word[:1]] for word, _ in sentence] for sentence in sentences]
+    >>> y = [[tag for _, tag in sentence] for sentence in sentences]
+    >>> crf = ChainCRFCV(l2s=[10.0, 1.0, 0.1], cv=3, random_state=0).fit(X, y)
+    >>> crf.l2_ in (10.0, 1.0, 0.1), crf.scores_.shape
+    (True, (3, 3))
+    """
+
+    def __init__(
+        self,
+        l2s: Iterable[float] = (100.0, 10.0, 1.0, 0.1, 0.01),
+        cv: Any = 5,
+        scoring: Scoring = "accuracy",
+        solver: str | Solver = "auto",
+        tol: float = 1e-3,
+        max_passes: int = 500,
+        state_features: str = "all",
+        transitions: str = "all",
+        bias: bool = True,
+        begin: bool = True,
+        end: bool = True,
+        min_count: int = 1,
+        n_jobs: int | None = 1,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.l2s = l2s
+        self.cv = cv
+        self.scoring = scoring
+        self.solver = solver
+        self.tol = tol
+        self.max_passes = max_passes
+        self.state_features = state_features
+        self.transitions = transitions
+        self.bias = bias
+        self.begin = begin
+        self.end = end
+        self.min_count = min_count
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> ChainCRFCV:
+        """Choose ``l2`` on held-out parts, then train on all sequences."""
+        strengths = check_l2s(self.l2s)
+        measure = _measure(self.scoring)
+        encoded = encode(X)
+        labels = list(y)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        scores = []
+        for fold, (train, held_out) in enumerate(self._folds(encoded, labels, seed), 1):
+            part = None if weights is None else weights[train]
+            models = self._path(encoded[train], [labels[i] for i in train], part, strengths, seed)
+            truth, hidden = [labels[i] for i in held_out], encoded[held_out]
+            scores.append([measure(truth, crf.predict(hidden)) for crf in models])
+            if self.verbose:
+                shown = "  ".join(f"{l2:g}: {score:.4f}" for l2, score in zip(strengths, scores[-1], strict=True))
+                print(f"fold {fold}  {shown}", flush=True)
+        self.scores_ = np.array(scores)
+        self.l2_ = strengths[int(self.scores_.mean(axis=0).argmax())]
+        on_the_way = [l2 for l2 in strengths if l2 >= self.l2_]
+        models = self._path(encoded, labels, weights, on_the_way, seed)
+        self.best_estimator_ = models[on_the_way.index(self.l2_)]
+        self.path_: list[Solution] = [crf.solution_ for crf in sorted(models, key=lambda crf: -crf.l2)]
+        self.solution_: Solution = self.best_estimator_.solution_
+        self.classes_ = self.best_estimator_.classes_
+        return self
+
+    def _folds(self, encoded: Encoded, labels: list[Any], seed: int) -> Iterable[tuple[Any, Any]]:
+        folds = KFold(self.cv, shuffle=True, random_state=seed) if isinstance(self.cv, int) else check_cv(self.cv)
+        return folds.split(np.arange(len(encoded)), None)
+
+    def _path(
+        self, X: Encoded, y: list[Any], sample_weight: Any, strengths: list[float], seed: int
+    ) -> list[ChainCRF]:
+        """A trained model for each penalty."""
+        options = {name: getattr(self, name) for name in ChainCRF().get_params() if hasattr(self, name)}
+        first = ChainCRF(**options)
+        field = first._field(X, y, sample_weight)
+        solutions = l2_path(field, strengths, self.solver, self.tol, self.max_passes, random_state=seed)
+        models = []
+        for l2, solution in zip(strengths, solutions, strict=True):
+            if solution.status != "converged" and solution.certificate != "none":
+                warnings.warn(f"l2={l2:g}: {solution.message}", ConvergenceWarning, stacklevel=4)
+            models.append(ChainCRF(**{**options, "l2": l2})._take(field, solution))
+        return models
+
+    def predict(self, X: Any) -> list[list[Any]]:
+        """The most probable labels of each sequence."""
+        return self._best().predict(X)
+
+    def predict_marginals(self, X: Any) -> list[npt.NDArray[np.float64]]:
+        """The probability of each label at each position."""
+        return self._best().predict_marginals(X)
+
+    def predict_kbest(self, X: Any, k: int = 5) -> list[list[tuple[list[Any], float]]]:
+        """The k most probable labellings of each sequence with their probabilities."""
+        return self._best().predict_kbest(X, k)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The score that ``scoring`` names, on these sequences."""
+        return _measure(self.scoring)(list(y), self._best().predict(X))
+
+    def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
+        """Write the best model to a file, which ``ChainCRF.load`` reads."""
+        self._best().save(path, dtype)
+
+    def _best(self) -> ChainCRF:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
+
+
+def _measure(scoring: Scoring) -> Callable[[Any, Any], float]:
+    if scoring == "accuracy":
+        return token_accuracy
+    if scoring == "f1":
+        return lambda true, predicted: chunk_scores(true, predicted).f1
+    if callable(scoring):
+        return scoring
+    raise ValueError(f"scoring must be 'accuracy', 'f1' or a function of (true, predicted); got {scoring!r}.")

@@ -136,9 +136,7 @@ class ChainCRFCV(BaseEstimator):
         folds = KFold(self.cv, shuffle=True, random_state=seed) if isinstance(self.cv, int) else check_cv(self.cv)
         return folds.split(np.arange(len(encoded)), None)
 
-    def _path(
-        self, X: Encoded, y: list[Any], sample_weight: Any, strengths: list[float], seed: int
-    ) -> list[ChainCRF]:
+    def _path(self, X: Encoded, y: list[Any], sample_weight: Any, strengths: list[float], seed: int) -> list[ChainCRF]:
         """A trained model for each penalty."""
         options = {name: getattr(self, name) for name in ChainCRF().get_params() if hasattr(self, name)}
         first = ChainCRF(**options)

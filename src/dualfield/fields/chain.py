@@ -117,7 +117,9 @@ def _default_solver(n_sequences: int) -> Choice:
     """By what docs/how-to-choose.md measures."""
     if n_sequences < _FEW_SEQUENCES:
         return Choice("lbfgs", f"with fewer than {_FEW_SEQUENCES} sequences a pass costs nothing and it needs few")
-    return Choice("oeg", "it was the fastest to a certificate on every set of sequences measured, and takes little memory")
+    return Choice(
+        "oeg", "it was the fastest to a certificate on every set of sequences measured, and takes little memory"
+    )
 
 
 def _frequent(encoded: Encoded, min_count: int) -> Encoded:

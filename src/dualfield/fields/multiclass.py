@@ -47,8 +47,9 @@ class Multiclass(Field):
     """
 
     name: ClassVar[str] = "Multiclass"
-    # Points are often dense and far from centred, where the dual method needs thousands of passes.
-    default_solver: Choice = Choice("lbfgs", "on points it is never far behind")
+    default_solver: Choice = Choice(
+        "oeg", "on sparse points it is many times faster than the others, on dense ones no slower"
+    )
     offers: ClassVar[frozenset[str]] = frozenset(
         {
             "exact marginals",

@@ -26,10 +26,19 @@ class Multiclass {
         : data_(data),
           rows_(data.count, labels),
           labels_(labels),
+          stride_(labels >= 8 && labels <= kMostPadded ? padded(labels) : labels),
           bias_(bias),
           y_(y),
           sample_weight_(sample_weight),
-          l2_(l2) {}
+          l2_(l2) {
+        if (!labelled()) return;
+        squared_norms_.reserve(data_.blocks);
+        for (Index i = 0; i < data_.blocks; ++i) {
+            double norm = bias_ ? 1.0 : 0.0;
+            for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) norm += data_.value(e) * data_.value(e);
+            squared_norms_.push_back(norm);
+        }
+    }
 
     bool labelled() const { return y_ != nullptr; }
     Index blocks() const { return data_.blocks; }
@@ -41,13 +50,13 @@ class Multiclass {
     double sample_weight(Index i) const { return sample_weight_ ? sample_weight_[i] : 1.0; }
 
     void score(Index i, const double* w, double* theta) const {
-        if (bias_) {
-            std::copy(w + rows_.size(), w + rows_.size() + labels_, theta);
+        if (stride_ <= kMostPadded) {
+            double sums[kMostPadded];  // rows are added with their padding
+            add_rows(i, w, sums);
+            std::copy(sums, sums + labels_, theta);
         } else {
-            std::fill(theta, theta + labels_, 0.0);
+            add_rows(i, w, theta);
         }
-        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
-            rows_.score(w, data_.indices[e], data_.value(e), labels_, theta);
     }
 
     void center(Index, double* theta) const { subtract_maximum(labels_, theta); }
@@ -80,18 +89,19 @@ class Multiclass {
     double pull(Index i, const double* m, Direction& direction) const {
         direction.block = i;
         direction.m.assign(m, m + labels_);
-        return squared_norm_of(i) * squared_norm(labels_, m);
+        direction.m.resize(stride_, 0.0);
+        return squared_norms_[i] * squared_norm(labels_, m);
     }
 
     void apply(double* w, double a, const Direction& direction) const {
         const Index i = direction.block;
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
-            axpy(labels_, a * data_.value(e), direction.m.data(), w + rows_.start(data_.indices[e]));
+            rows_.add(w, data_.indices[e], a * data_.value(e), stride_, direction.m.data());
         if (bias_) axpy(labels_, a, direction.m.data(), w + rows_.size());
     }
 
     void project(const Direction& direction, double* theta) const {
-        const double norm = squared_norm_of(direction.block);
+        const double norm = squared_norms_[direction.block];
         for (Index k = 0; k < labels_; ++k) theta[k] = norm * direction.m[k];
     }
 
@@ -123,7 +133,7 @@ class Multiclass {
     }
 
     // Exact: the features of two labels have nothing in common.
-    double radius_bound(Index i) const { return labels_ > 1 ? 2.0 * squared_norm_of(i) : 0.0; }
+    double radius_bound(Index i) const { return labels_ > 1 ? 2.0 * squared_norms_[i] : 0.0; }
 
     Segments segments(Index) const { return {{{{0, labels_, 1.0}, {0, 0, 0.0}}}, 1}; }
 
@@ -160,19 +170,29 @@ class Multiclass {
     double independent_entropy(Index, double epsilon) const { return error_entropy(labels_, epsilon); }
 
    private:
-    double squared_norm_of(Index i) const {
-        double norm = bias_ ? 1.0 : 0.0;
-        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) norm += data_.value(e) * data_.value(e);
-        return norm;
+    static constexpr Index kMostPadded = 64;
+
+    // sums = bias + sum of value * row; may write up to the stride.
+    void add_rows(Index i, const double* w, double* sums) const {
+        constexpr Index kAhead = 6;
+        std::fill(sums, sums + stride_, 0.0);
+        if (bias_) std::copy(w + rows_.size(), w + rows_.size() + labels_, sums);
+        const Index end = data_.indptr[i + 1];
+        for (Index e = data_.indptr[i]; e < end; ++e) {
+            if (e + kAhead < end) rows_.prefetch(w, data_.indices[e + kAhead]);
+            rows_.score(w, data_.indices[e], data_.value(e), stride_, sums);
+        }
     }
 
     Attributes data_;
     AllPairs rows_;
     Index labels_;
+    Index stride_;  // of directions: padded with zeros
     bool bias_;
     const std::int32_t* y_;
     const double* sample_weight_;
     double l2_;
+    std::vector<double> squared_norms_;  // of the attributes of each point, with the bias; none without labels
 };
 
 }  // namespace dualfield

@@ -36,6 +36,15 @@ class AllPairs {
         }
     }
 
+    // w[attribute] += a * row, whose padding up to the stride is zero.
+    void add(double* w, std::int32_t attribute, double a, Index stride, const double* row) const {
+        if (stride > labels_ && start(attribute) + stride <= size()) {
+            padded_axpy(stride, a, row, w + start(attribute));
+        } else {
+            axpy(labels_, a, row, w + start(attribute));
+        }
+    }
+
     // The squared norm of those counts, of n count rows, that have a weight; clears the padding.
     double squared_norm_of(Index n, const std::int32_t*, Index stride, double* counts) const {
         for (Index u = 0; u < n; ++u) std::fill(counts + u * stride + labels_, counts + (u + 1) * stride, 0.0);

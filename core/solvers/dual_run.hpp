@@ -59,7 +59,7 @@ class DualRun {
             ++updates_;
             if (deadline.passed()) break;
         }
-        up_to_date_ = !acceleration_.active();
+        up_to_date_ = false;
         return done;
     }
 
@@ -78,6 +78,7 @@ class DualRun {
         for (Index i : sampler_.order()) {
             method().repair(i);
             sampler_.record(i, confirmation_.gaps()[i]);
+            remaining_[i] = confirmation_.gaps()[i];
         }
         restore_dual();
         dual_ = confirmation_.certificate().dual;
@@ -96,12 +97,12 @@ class DualRun {
     const Certificate& certificate() const { return confirmation_.certificate(); }
     // Of the problem asked for. With acceleration they take a look at all weights, once after each run().
     double dual() {
-        if (!up_to_date_) restore_dual();
+        if (!up_to_date_) restore_dual(!acceleration_.active());
         return dual_;
     }
     double gap_estimate() {
-        if (!up_to_date_) restore_dual();
-        return sampler_.recorded_total() + excess_;
+        if (!up_to_date_) restore_dual(!acceleration_.active());
+        return remaining_total_ + excess_;
     }
     double chi() const { return sampler_.non_uniformity_of_gaps(); }
     double epsilon() const { return epsilon_; }
@@ -128,13 +129,14 @@ class DualRun {
         method().archive_duals(archive);
         archive.array("entropies", entropy_);
         archive.array("weights", weights_);
+        archive.array("remaining", remaining_);
         sampler_.archive(archive);
         acceleration_.archive(archive);
         archive.generator("random", random_);
         Index calls = oracle_calls();
         archive.scalars("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_});
         dual();
-        archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &excess_});
+        archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &excess_, &remaining_total_});
         if (!archive.loading()) return;
         up_to_date_ = true;
         start_cursor_ = 2 * draws_per_pass();
@@ -150,6 +152,7 @@ class DualRun {
           sampler_(sampling, active_blocks(field), field.blocks()),
           weights_(field.dimension(), 0.0),
           entropy_(field.blocks(), 0.0),
+          remaining_(field.blocks(), 0.0),
           confirmation_(field) {}
 
     // Where block i begins in an array that keeps size_of(i) numbers for each block of positive weight.
@@ -183,6 +186,7 @@ class DualRun {
         entropy_[i] = step.entropy;
         dual_ += c * step.ascent;  // of the proximal problem, where there is one
         sampler_.record(i, c * step.gap);
+        remaining_[i] = c * non_negative(step.gap - step.ascent);
         step_total_ += step.size;
         idle_ = step.size > 0.0 ? 0 : idle_ + 1;
         diverged_ = !std::isfinite(step.gap);
@@ -192,8 +196,9 @@ class DualRun {
     Acceleration acceleration_;
     Random random_;
     BlockSampler sampler_;
-    std::vector<double> weights_;  // w(mu)
-    std::vector<double> entropy_;  // H(mu_i)
+    std::vector<double> weights_;    // w(mu)
+    std::vector<double> entropy_;    // H(mu_i)
+    std::vector<double> remaining_;  // what the last step of each block left of its gap, times c_i
     double dual_ = 0.0, epsilon_ = 0.0;
     Index oracle_calls_ = 0, evaluations_ = 0;
     typename F::Workspace oracle_;
@@ -205,9 +210,12 @@ class DualRun {
 
     // The dual value of the problem asked for, from the weights and the entropies; without acceleration it is otherwise
     // kept up to date by ascents.
-    void restore_dual() {
+    void restore_dual(bool keep_dual = false) {
         up_to_date_ = true;
+        remaining_total_ = 0.0;
+        for (Index i : sampler_.order()) remaining_total_ += remaining_[i];
         excess_ = acceleration_.excess(weights_);
+        if (keep_dual) return;
         dual_ = -0.5 * field_.l2() * acceleration_.conjugate_norm(weights_);
         for (Index i : sampler_.order()) dual_ += field_.sample_weight(i) * entropy_[i];
     }
@@ -233,7 +241,8 @@ class DualRun {
     }
 
     double step_total_ = 0.0;
-    double excess_ = 0.0;     // of the gap over that of the proximal problem
+    double excess_ = 0.0;  // of the gap over that of the proximal problem
+    double remaining_total_ = 0.0;
     bool up_to_date_ = true;  // dual_ and excess_
     Index updates_ = 0, adopted_at_ = 0;
     Index start_cursor_ = 0;

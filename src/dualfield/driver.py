@@ -104,7 +104,7 @@ def solve(
     ('exact', True)
     """
     reason = field.default_solver.reason if solver == "auto" else ""
-    solver = resolve(solver, field.default_solver.name)
+    solver = resolve(solver, field.default_solver)
     check_limits(tol, max_passes)
     if callback_every is not None:
         check_count("solve", "callback_every", callback_every, 1)

@@ -55,7 +55,7 @@ def l2_path(
     """
     strengths = check_l2s(l2s)
     check_limits(tol, max_passes)
-    chosen = resolve(solver, field.default_solver.name)
+    chosen = resolve(solver, field.default_solver)
     chosen.check(field)
     callbacks = tuple(callbacks)
     random = check_random_state(random_state)

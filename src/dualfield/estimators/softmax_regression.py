@@ -31,8 +31,8 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
     l2 : float
         Strength of the penalty.
     solver : str or Solver
-        "auto", "sdca", "oeg", "lbfgs", or an object from ``dualfield.solvers``. "auto" is L-BFGS; SDCA is faster on
-        sparse points, and needs very many passes on dense ones that are not centred.
+        "auto", the name of a method ("oeg", "sdca", "lbfgs", "sag", ...), or an object from ``dualfield.solvers``.
+        "auto" is OEG, the fastest on sparse points and no slower than L-BFGS on most dense ones.
     tol : float
         The relative duality gap to reach.
     max_passes : int

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dualfield.driver import Callback, check_limits, solve
 from dualfield.fields import Field
-from dualfield.fields.base import check_l2
+from dualfield.fields.base import Choice, check_l2
 from dualfield.reporting import ProgressBar
 from dualfield.solution import Solution
 from dualfield.solvers import Run, resolve
@@ -25,7 +25,7 @@ __all__ = ["check_parameters", "in_ranges", "train"]
 
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters that make no sense, before any work."""
-    resolve(estimator.solver, "oeg")
+    resolve(estimator.solver, Choice("oeg", "only to check the name"))
     check_l2(estimator.l2)
     check_limits(estimator.tol, estimator.max_passes)
     _threads(estimator.n_jobs)
@@ -39,7 +39,7 @@ def train(estimator: Any, field: Field, callbacks: Iterable[Callback] = ()) -> S
     """
     state: Run | None = getattr(estimator, "_run", None) if estimator.warm_start else None
     if state is not None:
-        if field.same_as(state.field) and state.solver == resolve(estimator.solver, field.default_solver.name):
+        if field.same_as(state.field) and state.solver == resolve(estimator.solver, field.default_solver):
             field = state.field
         else:
             warnings.warn(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,10 +16,11 @@ __all__ = ["Choice", "Field", "check_l2", "check_sample_weight"]
 
 
 class Choice(NamedTuple):
-    """The name of a solver, and why it suits a field, as a clause."""
+    """A solver by its name, why it suits a field, as a clause, and parameters that are not its defaults."""
 
     name: str
     reason: str
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 class Field(ABC):

@@ -94,6 +94,7 @@ class Chain(Field):
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
 
     def with_l2(self, l2: float) -> Chain:
+        """The same sequences under another penalty."""
         other = copy(self)
         other.l2 = check_l2(l2)
         before = time.perf_counter(), time.process_time()

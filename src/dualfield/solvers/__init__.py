@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dualfield.fields.base import Choice
 from dualfield.solvers.adagrad import AdaGrad
 from dualfield.solvers.base import Bound, Run, Solver
 from dualfield.solvers.hybrid import Hybrid
@@ -41,18 +42,19 @@ _BY_NAME = {name.lower(): solver for name, solver in BY_CLASS_NAME.items()}
 NAMES = tuple(_BY_NAME)
 
 
-def resolve(solver: Solver | str, auto: str) -> Solver:
-    """The solver for a name; ``auto`` is the name that "auto" stands for.
+def resolve(solver: Solver | str, auto: Choice) -> Solver:
+    """The solver for a name; ``auto`` is what "auto" stands for.
 
     Examples
     --------
-    >>> resolve("auto", "lbfgs")
+    >>> resolve("lbfgs", Choice("oeg", "it is fast"))
     LBFGS(corrections=10)
     """
     if isinstance(solver, Solver):
         return solver
-    name = auto if solver == "auto" else solver
-    if isinstance(name, str) and name in _BY_NAME:
-        return _BY_NAME[name]()
+    if solver == "auto":
+        return _BY_NAME[auto.name](**auto.options)
+    if isinstance(solver, str) and solver in _BY_NAME:
+        return _BY_NAME[solver]()
     names = ", ".join(repr(name) for name in ("auto", *_BY_NAME))
     raise ValueError(f"solver must be one of {names}, or an object from dualfield.solvers; got {solver!r}.")

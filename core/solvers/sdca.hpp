@@ -74,6 +74,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         field_.compact(i, delta, m);
         const double residual = dot(compact_size, theta, m);
         const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
+        if (!std::isfinite(gap)) return Base::record_step(i, {gap, entropy_[i], 0.0, 0.0});  // nothing has moved yet
         if (Base::sampler_.needs_length()) Base::sampler_.record_length(i, absolute_sum(size, delta));
 
         const double quadratic = c / Base::l2() * field_.pull(i, m, direction_);

@@ -321,3 +321,10 @@ def test_a_run_that_has_not_started_has_nothing_to_give(call: str) -> None:
     code = MISUSE.format(call=call)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "refused\n")
+
+
+def test_a_run_that_leaves_floating_point_keeps_finite_weights() -> None:
+    X, y = points(6)
+    solution = solve(fields.Multiclass(1e200 * X, y), SDCA(), max_passes=5, random_state=0)
+    assert (solution.status, solution.certificate) == ("diverged", "none")
+    assert np.isfinite(solution.weights).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -127,3 +129,9 @@ def test_the_guaranteed_step_shrinks_with_the_weights() -> None:
         for c in (1.0, 2.0)
     )
     assert double.history["mean_step"][0] < one.history["mean_step"][0]
+
+
+@pytest.mark.parametrize("step", ["newton-1", 0.01])
+def test_a_step_rule_without_a_guarantee_says_so_when_it_ends_early(step: Any) -> None:
+    solution = solve(problem("chain-dense"), SDCA(step=step), tol=1e-12, max_passes=1, random_state=0)
+    assert "nothing ensures convergence" in solution.message

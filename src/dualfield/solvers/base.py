@@ -82,13 +82,14 @@ class Run(ABC):
         """Weight updates so far."""
 
     @property
-    @abstractmethod
     def oracle_calls(self) -> int:
         """Calls of the inference oracle so far."""
+        return int(self._core.oracle_calls)
 
-    @abstractmethod
     def weights(self) -> npt.NDArray[np.float64]:
         """A copy of the current weights."""
+        weights: npt.NDArray[np.float64] = self._core.weights()
+        return weights
 
     @abstractmethod
     def certified_weights(self) -> npt.NDArray[np.float64]:

@@ -120,10 +120,6 @@ class DualRun(Run):
         return int(self._core.updates)
 
     @property
-    def oracle_calls(self) -> int:
-        return int(self._core.oracle_calls)
-
-    @property
     def epsilon(self) -> float:
         """The ε of the start; NaN where it has none."""
         return float(self._core.epsilon)

@@ -84,10 +84,6 @@ class PerceptronRun(Run):
     def oracle_calls(self) -> int:
         return int(self._core.updates)
 
-    def weights(self) -> npt.NDArray[np.float64]:
-        weights: npt.NDArray[np.float64] = self._core.weights()
-        return weights
-
     def certified_weights(self) -> npt.NDArray[np.float64]:
         return self.weights()
 

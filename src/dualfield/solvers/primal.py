@@ -68,14 +68,6 @@ class PrimalRun(Run):
     def updates(self) -> int:
         return int(self._core.updates)
 
-    @property
-    def oracle_calls(self) -> int:
-        return int(self._core.oracle_calls)
-
-    def weights(self) -> npt.NDArray[np.float64]:
-        weights: npt.NDArray[np.float64] = self._core.weights()
-        return weights
-
     def certified_weights(self) -> npt.NDArray[np.float64]:
         weights: npt.NDArray[np.float64] = self._core.confirmed_weights()
         return weights

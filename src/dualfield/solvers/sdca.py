@@ -121,6 +121,12 @@ class SDCA(DualSolver):
                 "labellings ‖ν − μ‖₁ cannot be computed, so choose another rule, such as 'gap'."
             )
 
+    @property
+    def limits(self) -> str:
+        if self.step == "newton-1" or not isinstance(self.step, str):
+            return "with this step rule the dual may fall and nothing ensures convergence; step='newton' converges"
+        return ""
+
     def start(self, field: Field, seed: int) -> SDCARun:
         """Bind to a field; the first slice of work makes the start."""
         core = compiled("SDCA", field)(

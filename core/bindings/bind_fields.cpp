@@ -261,9 +261,11 @@ void bind_fields(nb::module_& m) {
                         "row_labels must have row_starts[-1] entries");
                 for (std::size_t s = 0; s < row_labels.shape(0); ++s)
                     require(row_labels.data()[s] >= 0 && row_labels.data()[s] < labels, "a row label is out of range");
-                require(static_cast<Index>(row_labels.shape(0)) <= ObservedPairs::kMaxWeights &&
-                            labels <= ObservedPairs::kMaxLabels,
-                        "there are too many labels or pairs");
+                for (Index a = 0; a < attributes; ++a)
+                    for (Index s = starts.data()[a] + 1; s < starts.data()[a + 1]; ++s)
+                        require(row_labels.data()[s - 1] < row_labels.data()[s], "the labels of a row must increase");
+                require(static_cast<Index>(row_labels.shape(0)) <= ObservedPairs::kMaxWeights,
+                        "there are too many pairs");
                 new (self) ObservedPairs(attributes, labels, starts.data(), row_labels.data());
             },
             "row_starts"_a.noconvert(), "row_labels"_a.noconvert(), "labels"_a);

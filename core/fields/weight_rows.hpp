@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fields/attributes.hpp"
+#include "math/sparse_rows.hpp"
 
 namespace dualfield {
 
@@ -67,67 +68,83 @@ class AllPairs {
 
 class ObservedPairs {
    public:
-    // starts: attributes + 1 offsets into `labels`, the labels of each row in increasing order. Kept as a small copy: every
-    // visit of an attribute looks up its row, so the fewer cache lines the better.
+    // starts: attributes + 1 offsets into `labels`, the labels of each row in increasing order. Kept as one record per
+    // attribute, where its row starts and a bit for each of its labels: every visit of an attribute looks them up, so the
+    // fewer cache lines the better.
     ObservedPairs(Index attributes, Index label_count, const Index* starts, const std::int32_t* labels)
         : attributes_(attributes),
           label_count_(label_count),
-          table_(
-              std::make_shared<Table>(Table{{starts, starts + attributes + 1}, {labels, labels + starts[attributes]}})),
-          starts_(table_->starts.data()),
-          labels_(table_->labels.data()) {}
+          words_((label_count + kPlaces - 1) / kPlaces),
+          table_(std::make_shared<std::vector<std::uint32_t>>((attributes + 1) * (1 + words_), 0)),
+          records_(table_->data()) {
+        for (Index a = 0; a <= attributes; ++a) {
+            std::uint32_t* record = table_->data() + a * (1 + words_);
+            record[0] = static_cast<std::uint32_t>(starts[a]);
+            if (a == attributes) break;
+            for (Index s = starts[a]; s < starts[a + 1]; ++s)
+                record[1 + labels[s] / kPlaces] |= std::uint32_t{1} << labels[s] % kPlaces;
+        }
+    }
 
-    // What the copy can hold.
+    // What a record can hold.
     static constexpr Index kMaxWeights = std::numeric_limits<std::uint32_t>::max();
-    static constexpr Index kMaxLabels = std::numeric_limits<std::uint16_t>::max();
 
     Index attributes() const { return attributes_; }
     Index label_count() const { return label_count_; }
 
-    Index size() const { return starts_[attributes_]; }
-    Index start(std::int32_t attribute) const { return starts_[attribute]; }
+    Index size() const { return start(static_cast<std::int32_t>(attributes_)); }
+    Index start(std::int32_t attribute) const { return records_[attribute * (1 + words_)]; }
+    Index length(std::int32_t attribute) const { return start(attribute + 1) - start(attribute); }
 
-    void prefetch(const double* w, std::int32_t attribute) const { __builtin_prefetch(w + starts_[attribute]); }
+    void prefetch(const double* w, std::int32_t attribute) const {
+        const double* row = w + start(attribute);
+        for (Index k = 0; k <= label_count_; k += 8) __builtin_prefetch(row + k);
+    }
 
-    void score(const double* w, std::int32_t attribute, double value, Index, double* scores) const {
-        for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s) scores[labels_[s]] += value * w[s];
+    void score(const double* w, std::int32_t attribute, double value, Index stride, double* scores) const {
+        for_each_word(attribute, stride, [&](std::uint32_t bits, Index s, Index k, Index n) {
+            add_expanded(bits, value, w + s, n, scores + k);
+        });
     }
 
     double squared_norm_of(Index n, const std::int32_t* attributes, Index stride, const double* counts) const {
         double total = 0.0;
         for (Index u = 0; u < n; ++u, counts += stride)
-            for (Index s = starts_[attributes[u]]; s < starts_[attributes[u] + 1]; ++s)
-                total += counts[labels_[s]] * counts[labels_[s]];
+            for_each_word(attributes[u], stride, [&](std::uint32_t bits, Index, Index k, Index) {
+                total += squared_norm_at(bits, counts + k);
+            });
         return total;
     }
 
     void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
-        for (Index s = starts_[attribute]; s < starts_[attribute + 1]; ++s) w[s] += a * counts[labels_[s]];
+        for_each_word(attribute, label_count_,
+                      [&](std::uint32_t bits, Index s, Index k, Index) { add_compressed(bits, a, counts + k, w + s); });
     }
 
     void mask(Index n, const std::int32_t* attributes, Index stride, double* counts) const {
-        for (Index u = 0; u < n; ++u, counts += stride) {
-            Index next = 0;
-            for (Index s = starts_[attributes[u]]; s < starts_[attributes[u] + 1]; ++s) {
-                std::fill(counts + next, counts + labels_[s], 0.0);
-                next = labels_[s] + 1;
-            }
-            std::fill(counts + next, counts + label_count_, 0.0);
+        for (Index u = 0; u < n; ++u, counts += stride)
+            for_each_word(attributes[u], stride, [&](std::uint32_t bits, Index, Index k, Index places) {
+                clear_outside(bits, places, counts + k);
+            });
+    }
+
+   private:
+    // body(bits, where their weights start, the label of the first bit, how many places up to the stride)
+    template <class Body>
+    void for_each_word(std::int32_t attribute, Index stride, Body&& body) const {
+        const std::uint32_t* record = records_ + attribute * (1 + words_);
+        if (words_ == 1) return body(record[1], record[0], 0, stride);
+        Index s = record[0];
+        for (Index word = 0; word < words_; ++word) {
+            const std::uint32_t bits = record[1 + word];
+            if (bits) body(bits, s, kPlaces * word, std::min(kPlaces, stride - kPlaces * word));
+            s += std::popcount(bits);
         }
     }
 
-    Index length(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute]; }
-
-   private:
-    struct Table {
-        std::vector<std::uint32_t> starts;
-        std::vector<std::uint16_t> labels;
-    };
-
-    Index attributes_, label_count_;
-    std::shared_ptr<const Table> table_;
-    const std::uint32_t* starts_;
-    const std::uint16_t* labels_;
+    Index attributes_, label_count_, words_;
+    std::shared_ptr<std::vector<std::uint32_t>> table_;
+    const std::uint32_t* records_;
 };
 
 // The (attribute, label) pairs that occur in labelled data, as the arrays that ObservedPairs views.

@@ -104,12 +104,14 @@ def test_a_point_of_two_positions_is_refused() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"row_starts": np.array([0, 4])}, "of other attributes"),
+        ({"row_starts": np.array([0, 2]), "row_labels": int32(0, 1)}, "of other attributes"),
         ({"row_starts": np.array([1, 2, 4])}, "start with 0"),
         ({"row_starts": np.array([0, 5, 4])}, "row_starts must not decrease"),
         ({"row_starts": np.array([0, 2, 5])}, "row_labels must have"),
         ({"row_labels": int32(0, 1, 0, 2)}, "a row label is out of range"),
         ({"row_labels": int32(0, 1, 0, -1)}, "a row label is out of range"),
+        ({"row_labels": int32(0, 1, 1, 0)}, "the labels of a row must increase"),
+        ({"row_labels": int32(0, 0, 0, 1)}, "the labels of a row must increase"),
     ],
 )
 def test_malformed_rows_of_observed_pairs_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dualfield import _core, fields
+from dualfield import _core, fields, solve
 from dualfield.fields.multiclass import compile_rows
 from tests.core.strategies import assert_close, few_examples
 from tests.enumeration import Enumeration, all_labellings, log_sum_exp
@@ -213,6 +213,31 @@ def test_a_range_of_blocks_is_a_slice_of_all(problem: ChainProblem, data: st.Dat
     core = problem.field.core
     assert np.array_equal(core.decode(w, first, last), core.decode(w, 0, n)[slice(*bounds)])
     assert np.array_equal(core.marginals(w, first, last), core.marginals(w, 0, n)[slice(*bounds)])
+
+
+# Around the widths of the vector units, and of the words that say which labels a row has.
+@pytest.mark.parametrize("labels", [2, 7, 8, 9, 16, 22, 31, 32, 33, 64, 65, 100])
+@pytest.mark.parametrize("state_features", ["all", "observed"])
+def test_any_number_of_labels(labels: int, state_features: str) -> None:
+    random = np.random.default_rng(labels)
+    y = [[f"{k:03}" for k in random.permutation(labels)[: 1 + labels // 2]] for _ in range(8)] + [
+        [f"{k:03}"] for k in range(labels)
+    ]
+    X = [[{f"a{random.integers(6)}": random.normal(), f"b{random.integers(3)}": 1.0} for _ in labels] for labels in y]
+    problem = ChainProblem(X, y, {"state_features": state_features, "l2": 0.1})
+    w = random_weights(problem, 1.0)
+    for i in range(len(X)):
+        node, edge = problem.potentials(i, w)
+        assert_close(problem.field.core.potentials(w, i), np.concatenate([node.ravel(), edge.ravel()]))
+    _, gradient = problem.field.gradient(w)
+    direction = random.normal(size=len(w))
+    along = [problem.field.primal(w + step * direction) for step in (-1e-5, 1e-5)]
+    np.testing.assert_allclose(gradient @ direction, (along[1] - along[0]) / 2e-5, rtol=1e-6)
+    # The dual methods also apply directions to the weights: their weights must stay those of their marginals.
+    for solver in ("oeg", "sdca"):
+        solution = solve(problem.field, solver, tol=1e-4, max_passes=300)
+        assert solution.status == "converged"
+        assert_close(solution.primal, problem.field.primal(solution.weights))
 
 
 def test_samples_of_a_block_follow_its_probabilities() -> None:

@@ -2,6 +2,9 @@
 
 from dualfield.features.encode import encode
 from dualfield.features.encoded import Encoded
+from dualfield.features.encoded_graphs import EncodedGraphs
+from dualfield.features.graphs import encode_graph_labels, encode_graphs
+from dualfield.features.grids import EncodedGrids, GridEncoding, encode_grids, grid_edges
 from dualfield.features.labels import encode_labels
 from dualfield.features.presets import PRESETS, Preset, extract, extract_all
 from dualfield.features.vocabulary import Columns, Vocabulary
@@ -10,10 +13,17 @@ __all__ = [
     "PRESETS",
     "Columns",
     "Encoded",
+    "EncodedGraphs",
+    "EncodedGrids",
+    "GridEncoding",
     "Preset",
     "Vocabulary",
     "encode",
+    "encode_graph_labels",
+    "encode_graphs",
+    "encode_grids",
     "encode_labels",
     "extract",
     "extract_all",
+    "grid_edges",
 ]

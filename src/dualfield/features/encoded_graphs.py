@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,9 +83,9 @@ class EncodedGraphs:
     edge_features: npt.NDArray[np.float64] | None
 
     def __post_init__(self) -> None:
-        types = {"offsets": np.int64, "indptr": np.int64, "indices": np.int32, "edge_offsets": np.int64}
-        for name, dtype in types.items():
-            object.__setattr__(self, name, integers(name, getattr(self, name), dtype))
+        for name in ("offsets", "indptr", "edge_offsets"):
+            object.__setattr__(self, name, integers(name, getattr(self, name), np.int64))
+        object.__setattr__(self, "indices", integers("indices", self.indices, np.int32))
         for name in ("values", "edge_features"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
@@ -163,7 +164,9 @@ def _check_edge_offsets(offsets: npt.NDArray[np.int64], n_graphs: int, n_edges: 
         )
 
 
-def check_edges(sizes: npt.NDArray[np.int64], edge_offsets: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:
+def check_edges(
+    sizes: npt.NDArray[np.int64], edge_offsets: npt.NDArray[np.int64], ends: npt.NDArray[np.integer[Any]]
+) -> None:
     """Refuse the first edge that is out of range, a loop, or a repetition."""
     if len(ends) == 0:
         return

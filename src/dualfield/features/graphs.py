@@ -94,7 +94,7 @@ def stack_graphs(
         merged.values,
         len(merged.vocabulary),
         bounds_of([len(pairs) for pairs in edges]),
-        _stacked(edges),
+        _stacked(edges).astype(np.int32),
         edge_features,
     )
 

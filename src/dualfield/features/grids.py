@@ -207,14 +207,15 @@ def _encode(
     images: list[npt.NDArray[np.float64]], encoding: GridEncoding, rows: list[Any] | None
 ) -> tuple[EncodedGraphs, npt.NDArray[np.int64]]:
     shapes = np.array([image.shape[:2] for image in images], dtype=np.int64)
-    edges = {shape: grid_edges(*shape, encoding.neighbours) for shape in set(map(tuple, shapes.tolist()))}
-    pairs = [edges[image.shape[:2]] for image in images]
+    pairs = [grid_edges(height, width, encoding.neighbours) for height, width in shapes.tolist()]
     nodes = [image.reshape(-1, encoding.n_attributes) for image in images]
     features = None
     if rows is not None:
         features = _given_rows(rows, pairs, encoding.n_edge_features)
     elif encoding.edge_features == "direction":
-        features = np.concatenate([_directions(*image.shape[:2], encoding.neighbours) for image in images])
+        features = np.concatenate(
+            [_directions(height, width, encoding.neighbours) for height, width in shapes.tolist()]
+        )
     elif encoding.mean_difference is not None:
         difference = np.concatenate([_differences(x, ends) for x, ends in zip(nodes, pairs, strict=True)])
         contrast = np.exp(-difference / (2 * encoding.mean_difference))

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "duality/entropy.hpp"
-#include "fields/field.hpp"
-#include "fields/weight_rows.hpp"
+#include "fields/node_features.hpp"
 #include "oracles/forward_backward.hpp"
 #include "oracles/viterbi.hpp"
 
@@ -44,27 +43,24 @@ class Chain {
     // `labels` and `sample_weight` may be null: without labels the field can score and infer, not train.
     Chain(Attributes data, Rows rows, ChainShape shape, const std::int32_t* labels, const double* sample_weight,
           double l2)
-        : data_(data),
-          rows_(rows),
+        : nodes_(data, rows, shape.labels, labels != nullptr),
           shape_(std::move(shape)),
           labels_(labels),
           sample_weight_(sample_weight),
           l2_(l2),
           unweighted_(first_unweighted(shape_)),
-          stride_(shape_.labels >= 8 ? padded(shape_.labels) : shape_.labels),
-          distinct_(labels ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}),
-          transition_start_(rows_.size()),
+          transition_start_(nodes_.size()),
           bias_start_(transition_start_ + static_cast<Index>(shape_.transitions.size())),
           begin_start_(bias_start_ + (shape_.bias ? shape_.labels : 0)),
           end_start_(begin_start_ + (shape_.begin ? shape_.labels : 0)),
           dimension_(end_start_ + (shape_.end ? shape_.labels : 0)) {}
 
     bool labelled() const { return labels_ != nullptr; }
-    Index blocks() const { return data_.blocks; }
+    Index blocks() const { return nodes_.data().blocks; }
     Index dimension() const { return dimension_; }
     Index labels() const { return shape_.labels; }
-    Index length(Index i) const { return data_.length(i); }
-    Index offset(Index i) const { return data_.offsets[i]; }
+    Index length(Index i) const { return nodes_.length(i); }
+    Index offset(Index i) const { return nodes_.offset(i); }
     double l2() const { return l2_; }
     double sample_weight(Index i) const { return sample_weight_ ? sample_weight_[i] : 1.0; }
 
@@ -77,20 +73,15 @@ class Chain {
     }
 
     void score(Index i, const double* w, double* theta) const {
-        constexpr Index kAhead = 6;
-        const Index last_entry = data_.indptr[offset(i) + length(i)];
-        assemble(i, w + transition_start_, theta, [&](Index e, double* node) {
-            if (e + kAhead < last_entry) rows_.prefetch(w, data_.indices[e + kAhead]);
-            rows_.score(w, data_.indices[e], data_.value(e), stride_, node);
-        });
+        const double* dense = w + transition_start_;
+        nodes_.score(i, w, bias_in(dense), theta);
+        add_dense(i, dense, theta);
     }
 
     void project(Direction& direction, double* theta) const {
-        const Index i = direction.block;
-        rows_.mask(distinct_.count(i), distinct_.attributes(i), stride_, direction.rows.data());
-        assemble(i, direction.dense.data(), theta, [&](Index e, double* node) {
-            add_row(data_.value(e), direction.rows.data() + distinct_.local(e) * stride_, node);
-        });
+        const double* dense = direction.dense.data();
+        nodes_.project(direction.block, direction.rows, bias_in(dense), theta);
+        add_dense(direction.block, dense, theta);
     }
 
     void center(Index i, double* theta) const {
@@ -154,16 +145,9 @@ class Chain {
     }
 
     double pull(Index i, const double* m, Direction& direction) const {
-        const Index K = labels(), T = length(i), first = offset(i);
-        const Index distinct = distinct_.count(i);
-        const std::int32_t* attributes = distinct_.attributes(i);
+        const Index K = labels(), T = length(i);
         direction.block = i;
-        double* rows = room(direction.rows, distinct * stride_);
-        std::fill(rows, rows + distinct * stride_, 0.0);
-        for (Index t = 0; t < T; ++t)
-            for (Index e = data_.indptr[first + t]; e < data_.indptr[first + t + 1]; ++e)
-                add_row(data_.value(e), m + t * K, rows + distinct_.local(e) * stride_);
-        const double norm = rows_.squared_norm_of(distinct, attributes, stride_, rows);
+        const double norm = nodes_.pull(i, m, direction.rows);
         direction.dense.resize(dimension_ - transition_start_);
         double* dense = direction.dense.data();
         const double* edge_sum = m + T * K;
@@ -179,28 +163,19 @@ class Chain {
     }
 
     void apply(double* w, double a, const Direction& direction) const {
-        const Index distinct = distinct_.count(direction.block);
-        const std::int32_t* attributes = distinct_.attributes(direction.block);
-        constexpr Index kAhead = 6;
-        for (Index u = 0; u < distinct; ++u) {
-            if (u + kAhead < distinct) rows_.prefetch(w, attributes[u + kAhead]);
-            rows_.apply(w, attributes[u], a, direction.rows.data() + u * stride_);
-        }
+        nodes_.apply(direction.block, w, a, direction.rows);
         axpy(static_cast<Index>(direction.dense.size()), a, direction.dense.data(), w + transition_start_);
     }
 
     template <class Body>
     void for_each_range_of(Index i, Body&& body) const {
-        const std::int32_t* attributes = distinct_.attributes(i);
-        for (Index u = 0; u < distinct_.count(i); ++u)
-            if (rows_.length(attributes[u]) > 0) body(rows_.start(attributes[u]), rows_.length(attributes[u]));
+        nodes_.for_each_range_of(i, body);
         if (dimension_ > transition_start_) body(transition_start_, dimension_ - transition_start_);
     }
 
     template <class Body>
     void for_each_range(Body&& body) const {
-        for (std::int32_t a = 0; a < rows_.attributes(); ++a)
-            if (rows_.length(a) > 0) body(rows_.start(a), rows_.length(a));
+        nodes_.for_each_range(body);
         if (dimension_ > transition_start_) body(transition_start_, dimension_ - transition_start_);
     }
 
@@ -279,18 +254,15 @@ class Chain {
         subtract_truth(i, m);
     }
 
-    // R_i <= (|F(y_i)| + max_y |F(y)|)^2. An attribute a has, over the positions of any label, at most the count
-    // sum_t |x_ta|, and the squares of parts add up to at most the square of the whole; transitions and biases alike.
+    // R_i <= (|F(y_i)| + max_y |F(y)|)^2, the latter bounded part by part.
     double radius_bound(Index i) const {
-        const Index T = length(i), first = offset(i);
-        std::vector<double> m(compact_size(i), 0.0), counts(distinct_.count(i), 0.0);
+        std::vector<double> m(compact_size(i), 0.0);
         Direction direction;
         subtract_truth(i, m.data());
         const double truth = pull(i, m.data(), direction);
-        for (Index e = data_.indptr[first]; e < data_.indptr[first + T]; ++e)
-            counts[distinct_.local(e)] += std::abs(data_.value(e));
-        const double positions = static_cast<double>(T), pairs = shape_.transitions.empty() ? 0.0 : positions - 1.0;
-        const double largest = squared_norm(distinct_.count(i), counts.data()) + pairs * pairs +
+        const double positions = static_cast<double>(length(i)),
+                     pairs = shape_.transitions.empty() ? 0.0 : positions - 1.0;
+        const double largest = nodes_.largest_squared_norm(i) + pairs * pairs +
                                (shape_.bias ? positions * positions : 0.0) + (shape_.begin ? 1.0 : 0.0) +
                                (shape_.end ? 1.0 : 0.0);
         const double root = std::sqrt(truth) + std::sqrt(largest);
@@ -444,31 +416,14 @@ class Chain {
         return k < shape.labels * shape.labels ? k : -1;
     }
 
-    // row += value * x, over the padding too: there x goes on into the next row of its matrix, and what that adds to
-    // the padding of a count row, or to a row of potentials that is yet to be written, does not matter.
-    void add_row(double value, const double* x, double* row) const {
-        if (stride_ == labels()) {
-            axpy(stride_, value, x, row);
-        } else {
-            padded_axpy(stride_, value, x, row);
-        }
+    // The part of the dense weights, or counts, that is the bias; null where there is none.
+    const double* bias_in(const double* dense) const {
+        return shape_.bias ? dense + bias_start_ - transition_start_ : nullptr;
     }
 
-    // Potentials from the weights of transitions, bias, begin and end, and add_row(e, node), which adds what entry e
-    // contributes to the potentials of its node.
-    template <class AddRow>
-    void assemble(Index i, const double* dense, double* theta, AddRow&& add_row) const {
-        const Index K = labels(), T = length(i), first = offset(i);
-        const double* bias = dense + bias_start_ - transition_start_;
-        for (Index t = 0; t < T; ++t) {
-            double* node = theta + t * K;
-            if (shape_.bias) {
-                std::copy(bias, bias + K, node);
-            } else {
-                std::fill(node, node + K, 0.0);
-            }
-            for (Index e = data_.indptr[first + t]; e < data_.indptr[first + t + 1]; ++e) add_row(e, node);
-        }
+    // Completes the potentials by the weights of transitions, begin and end.
+    void add_dense(Index i, const double* dense, double* theta) const {
+        const Index K = labels(), T = length(i);
         if (shape_.begin) axpy(K, 1.0, dense + begin_start_ - transition_start_, theta);
         if (shape_.end) axpy(K, 1.0, dense + end_start_ - transition_start_, theta + (T - 1) * K);
         double* edge = theta + T * K;
@@ -476,15 +431,12 @@ class Chain {
         for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[shape_.transitions[s]] = dense[s];
     }
 
-    Attributes data_;
-    Rows rows_;
+    NodeFeatures<Rows> nodes_;
     ChainShape shape_;
     const std::int32_t* labels_;
     const double* sample_weight_;
     double l2_;
     Index unweighted_;  // a transition without a weight
-    Index stride_;  // of count rows: padded, where there are so many labels that a K x K matrix can take the overrun
-    DistinctAttributes distinct_;
     Index transition_start_, bias_start_, begin_start_, end_start_, dimension_;
 };
 

@@ -20,7 +20,7 @@ class OEG(DualSolver):
     ``m_i`` and entropy ``H_i``, and ``w = ŵ(α)`` at all times. One update of block i::
 
         θ   = potentials of block i under w
-        g_i = log Z(θ) − ⟨θ, m_i⟩ − H_i                the block's duality gap: one forward pass
+        g_i = log Z(θ) − ⟨θ, m_i⟩ − H_i                the block's duality gap, extrapolated from the step
         ϑ'  = (1 − η) ϑ_i + η θ                        one call of the oracle gives m' and H'
         accept if the dual rises, else halve η         rise = H' − H_i + ⟨θ, m' − m_i⟩ − c_i/(2 l2) ‖F(m' − m_i)‖²
 

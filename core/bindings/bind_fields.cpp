@@ -1,59 +1,11 @@
 // Fields: training problems and what they say under given weights. Arrays are viewed, not copied; the Python
 // object keeps them alive.
-#include <nanobind/stl/optional.h>
-
-#include <optional>
-
-#include "bindings/arrays.hpp"
 #include "bindings/bound_fields.hpp"
-#include "fields/prediction.hpp"
-#include "solvers/objective.hpp"
+#include "bindings/field_arrays.hpp"
+#include "bindings/field_methods.hpp"
 
 namespace dualfield {
 namespace {
-
-using Labels = std::optional<Vector<std::int32_t>>;
-using Values = std::optional<Vector<double>>;
-
-template <class T>
-const T* data_or_null(const std::optional<Vector<T>>& array) {
-    return array ? array->data() : nullptr;
-}
-
-// The last line of defence against reading out of bounds: the Python layer has already said what is wrong,
-// and where.
-Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indptr, const Vector<std::int32_t>& indices,
-                         const Values& values, Index count) {
-    require(offsets.shape(0) >= 1 && offsets.data()[0] == 0, "offsets must start with 0");
-    const Index blocks = static_cast<Index>(offsets.shape(0)) - 1;
-    for (Index i = 0; i < blocks; ++i)
-        require(offsets.data()[i] < offsets.data()[i + 1], "offsets must increase: no block may be empty");
-    const Index positions = offsets.data()[blocks];
-    require(static_cast<Index>(indptr.shape(0)) == positions + 1 && indptr.data()[0] == 0,
-            "indptr must have one entry more than there are positions, and start with 0");
-    for (Index p = 0; p < positions; ++p) require(indptr.data()[p] <= indptr.data()[p + 1], "indptr must not decrease");
-    const Index entries = indptr.data()[positions];
-    require(static_cast<Index>(indices.shape(0)) == entries, "indices must have indptr[-1] entries");
-    require(!values || static_cast<Index>(values->shape(0)) == entries, "values must be as many as indices");
-    for (Index e = 0; e < entries; ++e)
-        require(indices.data()[e] >= 0 && indices.data()[e] < count, "an attribute index is out of range");
-    return {blocks, offsets.data(), indptr.data(), indices.data(), data_or_null(values), count};
-}
-
-void check_targets(const Attributes& data, Index K, const Labels& labels, const Values& sample_weight, double l2) {
-    require(K >= 1, "there must be at least one label");
-    require(std::isfinite(l2) && l2 > 0.0, "l2 must be positive and finite");
-    if (labels) {
-        require(static_cast<Index>(labels->shape(0)) == data.positions(), "labels must be as many as positions");
-        for (Index p = 0; p < data.positions(); ++p)
-            require(labels->data()[p] >= 0 && labels->data()[p] < K, "a label is out of range");
-    }
-    require(!sample_weight || static_cast<Index>(sample_weight->shape(0)) == data.blocks,
-            "sample_weight must be as many as blocks");
-    for (Index i = 0; sample_weight && i < data.blocks; ++i)
-        require(std::isfinite(sample_weight->data()[i]) && sample_weight->data()[i] >= 0.0,
-                "sample weights must be finite and not negative");
-}
 
 ChainShape shape_of(Index K, const Vector<std::int32_t>& transitions, bool bias, bool begin, bool end) {
     ChainShape shape{K, {}, bias, begin, end};
@@ -63,125 +15,6 @@ ChainShape shape_of(Index K, const Vector<std::int32_t>& transitions, bool bias,
         require(s == 0 || shape.transitions[s - 1] < shape.transitions[s], "transitions must increase");
     }
     return shape;
-}
-
-template <class F>
-void check_weights(const F& field, const Vector<double>& w) {
-    require(static_cast<Index>(w.shape(0)) == field.dimension(), "the number of weights does not fit the field");
-}
-
-template <class F>
-void check_range(const F& field, Index first, Index last) {
-    require(0 <= first && first <= last && last <= field.blocks(), "the range of blocks is out of bounds");
-}
-
-std::size_t positions_between(const Multiclass&, Index first, Index last) {
-    return static_cast<std::size_t>(last - first);
-}
-
-template <class Rows>
-std::size_t positions_between(const Chain<Rows>& field, Index first, Index last) {
-    return static_cast<std::size_t>(first == last ? 0 : field.offset(last) - field.offset(first));
-}
-
-template <class F>
-void bind_common(nb::class_<F>& bound) {
-    using namespace nb::literals;
-    bound.def_prop_ro("blocks", &F::blocks)
-        .def_prop_ro("dimension", &F::dimension)
-        .def_prop_ro("labels", &F::labels)
-        .def_prop_ro("l2", &F::l2)
-        .def(
-            "primal",
-            [](const F& field, Vector<double> w) {
-                check_weights(field, w);
-                require(field.labelled(), "the field has no labels to compare with");
-                nb::gil_scoped_release release;
-                return evaluate_primal(field, w.data(), nullptr);
-            },
-            "weights"_a.noconvert(), "The objective in sum units.")
-        .def(
-            "sample_primal",
-            [](const F& field, Vector<double> w, Vector<Index> blocks) {
-                check_weights(field, w);
-                require(field.labelled(), "the field has no labels to compare with");
-                const Index count = static_cast<Index>(blocks.shape(0));
-                for (Index k = 0; k < count; ++k) check_range(field, blocks.data()[k], blocks.data()[k] + 1);
-                nb::gil_scoped_release release;
-                return evaluate_sample(field, w.data(), blocks.data(), count);
-            },
-            "weights"_a.noconvert(), "blocks"_a.noconvert(),
-            "The losses of some blocks and their share of the penalty.")
-        .def(
-            "gradient",
-            [](const F& field, Vector<double> w) {
-                check_weights(field, w);
-                require(field.labelled(), "the field has no labels to compare with");
-                auto gradient = new_array<double, 1>({w.shape(0)});
-                double value = 0.0;
-                {
-                    nb::gil_scoped_release release;
-                    value = evaluate_primal(field, w.data(), gradient.data());
-                }
-                return std::make_pair(value, gradient);
-            },
-            "weights"_a.noconvert(), "(objective in sum units, its gradient)")
-        .def(
-            "hessian_product",
-            [](const F& field, Vector<double> w, Vector<double> v) {
-                check_weights(field, w);
-                check_weights(field, v);
-                require(field.labelled(), "the field has no labels to compare with");
-                auto product = new_array<double, 1>({w.shape(0)});
-                nb::gil_scoped_release release;
-                evaluate_hessian_product(field, w.data(), v.data(), product.data());
-                return product;
-            },
-            "weights"_a.noconvert(), "vector"_a.noconvert(), "The Hessian of the objective times a vector.")
-        .def(
-            "decode",
-            [](const F& field, Vector<double> w, Index first, Index last) {
-                check_weights(field, w);
-                check_range(field, first, last);
-                auto path = new_array<std::int32_t, 1>({positions_between(field, first, last)});
-                nb::gil_scoped_release release;
-                decode_blocks(field, w.data(), first, last, path.data());
-                return path;
-            },
-            "weights"_a.noconvert(), "first"_a, "last"_a, "The best labels of blocks first .. last - 1.")
-        .def(
-            "marginals",
-            [](const F& field, Vector<double> w, Index first, Index last) {
-                check_weights(field, w);
-                check_range(field, first, last);
-                auto out = new_array<double, 2>(
-                    {positions_between(field, first, last), static_cast<std::size_t>(field.labels())});
-                nb::gil_scoped_release release;
-                infer_blocks(field, w.data(), first, last, out.data());
-                return out;
-            },
-            "weights"_a.noconvert(), "first"_a, "last"_a, "Node marginals of blocks first .. last - 1.")
-        .def(
-            "potentials",
-            [](const F& field, Vector<double> w, Index i) {
-                check_weights(field, w);
-                check_range(field, i, i + 1);
-                auto out = new_array<double, 1>({static_cast<std::size_t>(field.compact_size(i))});
-                field.score(i, w.data(), out.data());
-                return out;
-            },
-            "weights"_a.noconvert(), "block"_a, "The compact potentials of one block.")
-        .def(
-            "radius",
-            [](const F& field, Index i) {
-                require(field.labelled(), "the field has no labels to compare with");
-                check_range(field, i, i + 1);
-                std::vector<double> m(static_cast<std::size_t>(field.compact_size(i)));
-                typename F::Direction direction;
-                field.contrast(i, m.data());
-                return std::make_pair(field.pull(i, m.data(), direction), field.radius_bound(i));
-            },
-            "block"_a, "How far the features of a block lie apart, squared: (an estimate, a bound).");
 }
 
 template <class Rows>

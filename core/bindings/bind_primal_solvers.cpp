@@ -198,6 +198,7 @@ void bind_primal_solvers(nb::module_& m) {
     bind_all<ChainAll>(m, "ChainAll");
     bind_all<ChainObserved>(m, "ChainObserved");
     bind_all<Multiclass>(m, "Multiclass");
+    bind_all<GeneralField>(m, "GeneralField");
 }
 
 }  // namespace dualfield

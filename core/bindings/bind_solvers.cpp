@@ -1,7 +1,6 @@
 // Solvers on fields. A solver object is the state of a run: Python decides how long it runs and when it
 // stops.
 #include <string>
-#include <type_traits>
 
 #include "bindings/archives.hpp"
 #include "bindings/bound_fields.hpp"
@@ -100,8 +99,8 @@ void bind_sdca(nb::module_& m, const char* name) {
            double epsilon, std::uint64_t seed) {
             check_trainable(field);
             const SamplingRule rule = sampling_rule(sampling);
-            require((rule != SamplingRule::kResidual || std::is_same_v<F, Multiclass>),
-                    "only a one-node field has residuals");
+            require(exact(field), "SDCA needs exact inference");
+            require(rule != SamplingRule::kResidual || one_node(field), "only a one-node field has residuals");
             new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, accelerate,
                               {step_rule(step), subprecision, step_size}, {start_rule(init), epsilon});
         },
@@ -122,6 +121,7 @@ void bind_oeg(nb::module_& m, const char* name) {
            bool accelerate, bool secant, double epsilon, std::uint64_t seed) {
             check_trainable(field);
             const SamplingRule rule = sampling_rule(sampling);
+            require(exact(field), "OEG needs exact inference");
             require(rule != SamplingRule::kResidual, "OEG has no residuals");
             new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, accelerate, secant, epsilon);
         },
@@ -140,9 +140,11 @@ void bind_solvers(nb::module_& m) {
     bind_sdca<ChainAll>(m, "SDCAChainAll");
     bind_sdca<ChainObserved>(m, "SDCAChainObserved");
     bind_sdca<Multiclass>(m, "SDCAMulticlass");
+    bind_sdca<GeneralField>(m, "SDCAGeneralField");
     bind_oeg<ChainAll>(m, "OEGChainAll");
     bind_oeg<ChainObserved>(m, "OEGChainObserved");
     bind_oeg<Multiclass>(m, "OEGMulticlass");
+    bind_oeg<GeneralField>(m, "OEGGeneralField");
 }
 
 }  // namespace dualfield

@@ -4,6 +4,7 @@
 namespace dualfield {
 void bind_oracles(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
+void bind_graphs(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 void bind_primal_solvers(nanobind::module_& m);
 }  // namespace dualfield
@@ -14,6 +15,7 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     m.doc() = "The compiled core of dualfield.";
     dualfield::bind_oracles(m);
     dualfield::bind_fields(m);
+    dualfield::bind_graphs(m);
     dualfield::bind_solvers(m);
     dualfield::bind_primal_solvers(m);
 }

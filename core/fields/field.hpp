@@ -15,7 +15,7 @@ namespace dualfield {
 
 // What every solver needs.
 template <class F>
-concept Field = requires(const F field, typename F::Workspace workspace, typename F::Direction direction, Index i,
+concept Field = requires(const F& field, typename F::Workspace workspace, typename F::Direction direction, Index i,
                          const double* input, double* output, double number) {
     // Size: blocks, weights, and the compact vector of block i.
     { field.blocks() } -> std::same_as<Index>;
@@ -57,7 +57,7 @@ concept Field = requires(const F field, typename F::Workspace workspace, typenam
 // What solvers on the dual need to know of R_i = max_y |F(x_i, y_i) - F(x_i, y)|^2, how far the features of a block lie
 // apart.
 template <class F>
-concept DualField = Field<F> && requires(const F field, Index i, double* output) {
+concept DualField = Field<F> && requires(const F& field, Index i, double* output) {
     // The indicators of the labelling that has everywhere the label rarest in y_i, less those of y_i. The squared norm
     // of their feature counts estimates R_i: never above it, and exact where no feature is negative, every pair has its
     // weight and the label is absent from y_i.
@@ -67,7 +67,7 @@ concept DualField = Field<F> && requires(const F field, Index i, double* output)
 
 // What solvers need that keep tables of clique marginals.
 template <class F>
-concept TableField = DualField<F> && requires(const F field, typename F::Workspace workspace, Index i,
+concept TableField = DualField<F> && requires(const F& field, typename F::Workspace workspace, Index i,
                                               const double* input, double* output, double number) {
     { field.table_size(i) } -> std::same_as<Index>;
     { *field.segments(i).begin() } -> std::convertible_to<Segment>;
@@ -89,7 +89,7 @@ concept TableField = DualField<F> && requires(const F field, typename F::Workspa
 
 // What solvers need that keep potentials: the mixture of two blocks' potentials is again one compact vector.
 template <class F>
-concept PotentialField = DualField<F> && requires(const F field, Index i, double* output, double number) {
+concept PotentialField = DualField<F> && requires(const F& field, Index i, double* output, double number) {
     // Independent nodes, each wrong with probability epsilon: their potentials, compact marginals, and entropy.
     { field.initial_potentials(i, number, output) };
     { field.independent_marginals(i, number, output) };
@@ -108,7 +108,7 @@ concept PotentialField = DualField<F> && requires(const F field, Index i, double
 // What Hessian-vector products need: given the table of marginals, the change of the compact marginals along a change
 // of the potentials, Cov(F) dtheta.
 template <class F>
-concept TangentField = TableField<F> && requires(const F field, Index i, const double* input, double* output,
+concept TangentField = TableField<F> && requires(const F& field, Index i, const double* input, double* output,
                                                  std::vector<double> scratch) {
     { field.differentiate(i, input, input, output, scratch) };
 };
@@ -116,7 +116,7 @@ concept TangentField = TableField<F> && requires(const F field, Index i, const d
 // What the perceptron needs: the indicators of the best labelling.
 template <class F>
 concept DecodingField =
-    Field<F> && requires(const F field, Index i, const double* input, double* output, typename F::Decoder decoder) {
+    Field<F> && requires(const F& field, Index i, const double* input, double* output, typename F::Decoder decoder) {
         { field.decode(i, input, output, decoder) };
     };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fields/chain.hpp"
+#include "fields/general_field.hpp"
 #include "fields/multiclass.hpp"
 #include "oracles/kbest.hpp"
 #include "oracles/sampling.hpp"
@@ -34,6 +35,14 @@ inline void decode_blocks(const Multiclass& field, const double* w, Index first,
     });
 }
 
+inline void decode_blocks(const GeneralField& field, const double* w, Index first, Index last, std::int32_t* path) {
+    GeneralField::Workspace workspace;
+    const Index before = field.positions_before(first);
+    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
+        field.decode_labels(i, theta, path + field.positions_before(i) - before, workspace);
+    });
+}
+
 // Node marginals, positions x labels.
 template <class Rows>
 void infer_blocks(const Chain<Rows>& field, const double* w, Index first, Index last, double* marginals) {
@@ -48,6 +57,17 @@ inline void infer_blocks(const Multiclass& field, const double* w, Index first, 
     Multiclass::Workspace workspace;
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
         field.infer(i, theta, marginals + (i - first) * field.labels(), workspace);
+    });
+}
+
+inline void infer_blocks(const GeneralField& field, const double* w, Index first, Index last, double* marginals) {
+    GeneralField::Workspace workspace;
+    std::vector<double> m;
+    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
+        field.infer(i, theta, room(m, field.compact_size(i)), workspace);
+        const Index size = (field.positions_before(i + 1) - field.positions_before(i)) * field.labels();
+        std::copy(m.data(), m.data() + size, marginals);
+        marginals += size;
     });
 }
 

@@ -18,14 +18,15 @@ namespace dualfield {
 
 // penalty_at(epsilon) gives l2/2 |w|^2; entropy_at(i, epsilon) gives H_i.
 template <Field F, class PenaltyAt, class EntropyAt>
-double best_epsilon(const F& field, std::vector<Index> blocks, PenaltyAt&& penalty_at, EntropyAt&& entropy_at) {
-    // Blocks of equal size have equal entropies: (total sample weight, one of the blocks) for each size.
-    const auto size = [&](Index i) { return field.compact_size(i); };
-    std::sort(blocks.begin(), blocks.end(), [&](Index a, Index b) { return size(a) < size(b); });
+double best_epsilon(const F& field, const std::vector<Index>& blocks, PenaltyAt&& penalty_at, EntropyAt&& entropy_at) {
+    // Most blocks are alike: (total sample weight, one of the blocks) for each kind, told by the entropy at one epsilon.
+    std::vector<std::pair<double, Index>> by_entropy;
+    for (Index i : blocks) by_entropy.push_back({entropy_at(i, 0.5), i});
+    std::sort(by_entropy.begin(), by_entropy.end());
     std::vector<std::pair<double, Index>> kinds;
-    for (Index i : blocks) {
-        if (kinds.empty() || size(kinds.back().second) != size(i)) kinds.push_back({0.0, i});
-        kinds.back().first += field.sample_weight(i);
+    for (std::size_t k = 0; k < by_entropy.size(); ++k) {
+        if (k == 0 || by_entropy[k - 1].first != by_entropy[k].first) kinds.push_back({0.0, by_entropy[k].second});
+        kinds.back().first += field.sample_weight(by_entropy[k].second);
     }
     const auto dual_at = [&](double log_epsilon) {
         const double epsilon = std::exp(log_epsilon);

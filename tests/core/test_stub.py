@@ -28,5 +28,5 @@ def test_stub_lists_every_function_and_class():
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if not name.startswith("_")])
 def test_stub_lists_every_member(name):
-    present = {member for member in vars(getattr(core, name)) if not member.startswith("__")}
+    present = {member for member in dir(getattr(core, name)) if not member.startswith("__")}
     assert members(name) - {"__init__"} == present

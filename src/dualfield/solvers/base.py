@@ -163,7 +163,8 @@ def check_flag(owner: str, name: str, value: object) -> None:
 
 
 def compiled(name: str, field: Field) -> Any:
-    """The compiled class of solver ``name`` for the compiled type of ``field``."""
+    """The compiled class of solver ``name`` for the compiled type of ``field``: one serves all graphs."""
     from dualfield import _core
 
-    return getattr(_core, name + type(field.core).__name__)
+    kind = _core.GeneralField if isinstance(field.core, _core.GeneralField) else type(field.core)
+    return getattr(_core, name + kind.__name__)

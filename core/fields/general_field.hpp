@@ -1,0 +1,117 @@
+// A field behind virtual functions, for structures whose blocks cost so much that a call of one is nothing: graphs of
+// every kind. A solver is compiled once for all of them. field.hpp says what the functions mean.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <type_traits>
+
+#include "fields/field.hpp"
+
+namespace dualfield {
+
+// A reference to something that can be called with the start and the length of a range of weights.
+class RangeBody {
+   public:
+    template <class Body>
+        requires(!std::is_same_v<std::remove_cvref_t<Body>, RangeBody>)
+    RangeBody(Body&& body)  // NOLINT: meant to convert
+        : body_(const_cast<void*>(static_cast<const void*>(&body))), call_([](void* b, Index start, Index length) {
+              (*static_cast<std::remove_reference_t<Body>*>(b))(start, length);
+          }) {}
+    void operator()(Index start, Index length) const { call_(body_, start, length); }
+
+   private:
+    void* body_;
+    void (*call_)(void*, Index, Index);
+};
+
+class GeneralField {
+   public:
+    // Whatever a field wants to keep from call to call.
+    class Workspace {
+       public:
+        template <class Scratch>
+        Scratch& as() {
+            if (!scratch_) scratch_ = std::make_shared<Scratch>();
+            return *static_cast<Scratch*>(scratch_.get());
+        }
+
+       private:
+        std::shared_ptr<void> scratch_;
+    };
+
+    struct Direction {
+        Index block = -1;
+        std::vector<double> rows;   // of attributes
+        std::vector<double> dense;  // of all other weights
+    };
+
+    struct Decoder {
+        Workspace workspace;
+        std::vector<std::int32_t> labels;
+    };
+
+    virtual ~GeneralField() = default;
+
+    virtual bool exact() const { return true; }      // whether inference is
+    virtual bool one_node() const { return false; }  // whether blocks are single nodes
+    virtual bool labelled() const = 0;
+    virtual Index blocks() const = 0;
+    virtual Index dimension() const = 0;
+    virtual Index labels() const = 0;
+    virtual Index compact_size(Index i) const = 0;
+    virtual double l2() const = 0;
+    virtual double sample_weight(Index i) const = 0;
+    virtual Index positions_before(Index i) const = 0;  // how many nodes the blocks before i have
+
+    virtual void score(Index i, const double* w, double* theta) const = 0;
+    virtual void center(Index i, double* theta) const = 0;
+    virtual double magnitude(Index i, const double* theta) const = 0;
+    virtual double log_partition(Index i, const double* theta, Workspace& workspace) const = 0;
+    virtual double infer(Index i, const double* theta, double* m, Workspace& workspace) const = 0;
+    virtual void subtract_truth(Index i, double* m) const = 0;
+    virtual double true_score(Index i, const double* theta) const = 0;
+    virtual double pull(Index i, const double* m, Direction& direction) const = 0;
+    virtual void apply(double* w, double a, const Direction& direction) const = 0;
+    virtual void project(Direction& direction, double* theta) const = 0;
+    virtual void for_each_range_of(Index i, RangeBody body) const = 0;
+    virtual void for_each_range(RangeBody body) const = 0;
+
+    // The labels of the block's nodes, and their indicators.
+    virtual void decode_labels(Index i, const double* theta, std::int32_t* labels, Workspace& workspace) const = 0;
+    virtual void decode(Index i, const double* theta, double* m, Decoder& decoder) const = 0;
+
+    // For Hessian-vector products: infer_table may leave in the table whatever differentiate needs.
+    virtual Index table_size(Index i) const = 0;
+    virtual double infer_table(Index i, const double* theta, double* table, double* m, Workspace& workspace) const = 0;
+    virtual void differentiate(Index i, const double* table, const double* dtheta, double* dm,
+                               std::vector<double>& scratch) const = 0;
+
+    // For solvers on the dual; only where inference is exact.
+    virtual void contrast(Index, double*) const { refuse(); }
+    virtual double radius_bound(Index) const { return refuse(); }
+    virtual Segments segments(Index) const { return refuse(), Segments{}; }
+    virtual void compact(Index, const double*, double*) const { refuse(); }
+    virtual void repair_table(Index, double*) const { refuse(); }
+    virtual double infer_untied(Index, const double*, double*, Workspace&) const { return refuse(); }
+    virtual void uniform(Index, double*) const { refuse(); }
+    virtual void initial_table(Index, double, double*) const { refuse(); }
+    virtual double initial_entropy(Index, double) const { return refuse(); }
+    virtual void product_table(Index, double, double*) const { refuse(); }
+    virtual double product_entropy(Index, double) const { return refuse(); }
+    virtual void initial_potentials(Index, double, double*) const { refuse(); }
+    virtual void independent_marginals(Index, double, double*) const { refuse(); }
+    virtual double independent_entropy(Index, double) const { return refuse(); }
+
+    Index packed_size(Index i) const { return compact_size(i); }
+    void pack_potentials(Index, const double*, double*) const {}
+    void pack_marginals(Index, const double*, double*) const {}
+    double* unpack_potentials(Index, double* packed, double*) const { return packed; }
+    double* unpack_marginals(Index, double* packed, double*) const { return packed; }
+
+   private:
+    static double refuse() { throw std::logic_error("a field with approximate inference has no dual"); }
+};
+
+}  // namespace dualfield

@@ -1,0 +1,222 @@
+// Graphs with exact inference, on a junction tree for each structure.
+//
+// Table: [ cliques | separators ] of the tree; cliques count +1, separators -1.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "duality/entropy.hpp"
+#include "fields/graph_field.hpp"
+#include "oracles/junction_tree.hpp"
+
+namespace dualfield {
+
+// The tables of a graph would take more than was allowed.
+class BudgetPassed : public std::invalid_argument {
+   public:
+    using std::invalid_argument::invalid_argument;
+};
+
+class Graph : public GraphField {
+   public:
+    // budget: the most numbers that the tables of one block may take.
+    Graph(const GraphData& data, Index budget) : GraphField(data) {
+        std::map<std::vector<std::int32_t>, std::shared_ptr<const JunctionTree>> known;
+        for (Index i = 0; i < blocks(); ++i) {
+            const PairwiseGraph graph = this->graph(i);
+            std::vector<std::int32_t> key(graph.ends, graph.ends + 2 * graph.edges);
+            key.push_back(static_cast<std::int32_t>(graph.nodes));
+            auto& tree = known[std::move(key)];
+            if (!tree) tree = std::make_shared<const JunctionTree>(graph, labels(), budget);
+            if (!tree->complete()) throw BudgetPassed(refusal(i, *tree, budget));
+            trees_.push_back(tree);
+        }
+    }
+
+    Index treewidth(Index i) const { return trees_[i]->treewidth(); }
+    Index table_size(Index i) const override { return trees_[i]->table_size(); }
+
+    double log_partition(Index i, const double* theta, Workspace& workspace) const override {
+        auto& scratch = workspace.as<Scratch>();
+        return scratch.oracle.log_partition(*trees_[i], potentials(i, theta, scratch.edges));
+    }
+
+    double infer(Index i, const double* theta, double* m, Workspace& workspace) const override {
+        return infer_table(i, theta, room(workspace.as<Scratch>().table, table_size(i)), m, workspace);
+    }
+
+    double infer_table(Index i, const double* theta, double* table, double* m, Workspace& workspace) const override {
+        auto& scratch = workspace.as<Scratch>();
+        const double log_z = scratch.oracle.marginals(*trees_[i], potentials(i, theta, scratch.edges), table);
+        compact(i, table, m);
+        return log_z;
+    }
+
+    double infer_untied(Index i, const double* theta, double* table, Workspace& workspace) const override {
+        return workspace.as<Scratch>().oracle.untied_marginals(*trees_[i], theta, table);
+    }
+
+    void decode_labels(Index i, const double* theta, std::int32_t* labels, Workspace& workspace) const override {
+        auto& scratch = workspace.as<Scratch>();
+        scratch.oracle.decode(*trees_[i], potentials(i, theta, scratch.edges), labels);
+    }
+
+    // `count` exact samples, count x nodes.
+    void sample(Index i, const double* theta, Index count, Random& random, std::int32_t* samples) const {
+        Scratch scratch;
+        scratch.oracle.sample(*trees_[i], potentials(i, theta, scratch.edges), count, random, samples);
+    }
+
+    void compact(Index i, const double* table, double* m) const override {
+        const JunctionTree& tree = *trees_[i];
+        const Index K = labels();
+        std::fill(m, m + compact_size(i), 0.0);
+        for (Index v = 0; v < nodes(i); ++v) {
+            const Placement& place = tree.of_nodes()[v];
+            const Clique& c = tree.cliques()[place.clique];
+            add_sums(K, c.size, place.positions, 1, table + c.table, m + v * K);
+        }
+        std::vector<double> pair(K * K), turned(K * K);
+        for (Index e = 0; e < edges_.count(i); ++e) {
+            const Placement& place = tree.of_edges()[e];
+            const Clique& c = tree.cliques()[place.clique];
+            const double* mu = table + c.table;  // all of it, where the clique is the edge
+            if (c.size > 2) {
+                std::fill(pair.begin(), pair.end(), 0.0);
+                add_sums(K, c.size, place.positions, 2, table + c.table, pair.data());
+                mu = pair.data();
+            }
+            if (place.turned) {
+                for (Index a = 0; a < K; ++a)
+                    for (Index b = 0; b < K; ++b) turned[b * K + a] = mu[a * K + b];
+                mu = turned.data();
+            }
+            edges_.add_edge(i, e, mu, m + node_size(i));
+        }
+    }
+
+    void differentiate(Index i, const double* table, const double* dtheta, double* dm,
+                       std::vector<double>& scratch) const override {
+        JunctionTreeOracle oracle;
+        std::vector<double> edges;
+        oracle.differentiate(*trees_[i], table, potentials(i, dtheta, edges), room(scratch, table_size(i)));
+        compact(i, scratch.data(), dm);
+    }
+
+    void contrast(Index i, double* m) const override {
+        std::vector<Index> occurrences(labels(), 0);
+        for (Index v = 0; v < nodes(i); ++v) ++occurrences[truth(i)[v]];
+        const auto rarest = std::min_element(occurrences.begin(), occurrences.end()) - occurrences.begin();
+        const std::vector<std::int32_t> everywhere(nodes(i), static_cast<std::int32_t>(rarest));
+        std::fill(m, m + compact_size(i), 0.0);
+        add_labelling(i, everywhere.data(), 1.0, m);
+        subtract_truth(i, m);
+    }
+
+    double radius_bound(Index i) const override { return bounded_radius(i); }
+
+    Segments segments(Index i) const override {
+        const JunctionTree& tree = *trees_[i];
+        return {{{{0, tree.cliques_length(), 1.0}, {tree.cliques_length(), tree.separators_length(), -1.0}}}, 2};
+    }
+
+    void repair_table(Index i, double* table) const override { JunctionTreeOracle().repair(*trees_[i], table); }
+
+    void uniform(Index i, double* m) const override {
+        const double K = static_cast<double>(labels());
+        std::fill(m, m + node_size(i), 1.0 / K);
+        double* edge = m + node_size(i);
+        for (Index f = 0; f < edges_.shape().features; ++f, edge += edges_.matrix())
+            std::fill(edge, edge + edges_.matrix(), edges_.total(i, f) / (K * K));
+    }
+
+    void initial_table(Index i, double epsilon, double* table) const override {
+        for_each_part(i, [&](const std::int32_t* nodes, Index size, Index offset, Index length, double) {
+            std::fill(table + offset, table + offset + length, epsilon / static_cast<double>(length));
+            table[offset + entry_of(labels(), size, [&](Index v) { return truth(i)[nodes[v]]; })] += 1.0 - epsilon;
+        });
+    }
+
+    double initial_entropy(Index i, double epsilon) const override {
+        double total = 0.0;
+        for_each_part(i, [&](const std::int32_t*, Index, Index, Index length, double count) {
+            total += count * mixture_entropy(length, epsilon);
+        });
+        return total;
+    }
+
+    void product_table(Index i, double epsilon, double* table) const override {
+        const Index K = labels();
+        for_each_part(i, [&](const std::int32_t* nodes, Index size, Index offset, Index, double) {
+            table[offset] = 1.0;
+            Index filled = 1;  // a table over the first nodes, to which the next one is multiplied from the end
+            for (Index v = 0; v < size; ++v, filled *= K)
+                for (Index entry = filled - 1; entry >= 0; --entry)
+                    for (Index k = K - 1; k >= 0; --k)
+                        table[offset + entry * K + k] =
+                            table[offset + entry] *
+                            (epsilon / static_cast<double>(K) + (truth(i)[nodes[v]] == k ? 1.0 - epsilon : 0.0));
+        });
+    }
+
+    double product_entropy(Index i, double epsilon) const override {
+        return static_cast<double>(nodes(i)) * mixture_entropy(labels(), epsilon);
+    }
+
+    void initial_potentials(Index i, double epsilon, double* theta) const override {
+        std::fill(theta, theta + compact_size(i), 0.0);
+        for (Index v = 0; v < nodes(i); ++v) theta[v * labels() + truth(i)[v]] = strength_of(labels(), epsilon);
+    }
+
+    // At a node p = a + b e_y, with e_y the true label's indicator. An edge has the product of two such vectors.
+    void independent_marginals(Index i, double epsilon, double* m) const override {
+        const Index K = labels();
+        const std::int32_t* y = truth(i);
+        const double a = K > 1 ? epsilon / static_cast<double>(K - 1) : 0.0, b = (K > 1 ? 1.0 - epsilon : 1.0) - a;
+        std::fill(m, m + compact_size(i), 0.0);
+        for (Index v = 0; v < nodes(i); ++v)
+            for (Index k = 0; k < K; ++k) m[v * K + k] = a + (y[v] == k ? b : 0.0);
+        std::vector<double> pair(K * K);
+        const PairwiseGraph graph = this->graph(i);
+        for (Index e = 0; e < graph.edges; ++e) {
+            const double* p = m + graph.first(e) * K;
+            const double* q = m + graph.second(e) * K;
+            for (Index j = 0; j < K; ++j)
+                for (Index k = 0; k < K; ++k) pair[j * K + k] = p[j] * q[k];
+            edges_.add_edge(i, e, pair.data(), m + node_size(i));
+        }
+    }
+
+    double independent_entropy(Index i, double epsilon) const override {
+        return static_cast<double>(nodes(i)) * error_entropy(labels(), epsilon);
+    }
+
+   private:
+    struct Scratch {
+        JunctionTreeOracle oracle;
+        std::vector<double> edges, table;
+    };
+
+    // body(nodes, how many, where their table is, its length, its counting number) for all cliques and separators.
+    template <class Body>
+    void for_each_part(Index i, Body&& body) const {
+        const JunctionTree& tree = *trees_[i];
+        for (const Clique& c : tree.cliques()) {
+            body(tree.nodes(c), c.size, c.table, c.length, 1.0);
+            if (c.rows > 0) body(tree.nodes(c), c.shared, c.separator, c.rows, -1.0);
+        }
+    }
+
+    std::string refusal(Index i, const JunctionTree& tree, Index budget) const {
+        return "graph " + std::to_string(i) + " has too large cliques for exact inference: treewidth " +
+               std::to_string(tree.treewidth()) + " or more, so a table of " + std::to_string(labels()) + "^" +
+               std::to_string(tree.treewidth() + 1) + " numbers or all tables together pass the budget of " +
+               std::to_string(budget);
+    }
+
+    std::vector<std::shared_ptr<const JunctionTree>> trees_;
+};
+
+}  // namespace dualfield

@@ -1,0 +1,240 @@
+// Junction trees: a graph's nodes in overlapping cliques, arranged in a forest in which the cliques that share a node are
+// connected. Exact inference costs what the cliques' tables cost, K^size each.
+//
+// The cliques come from eliminating the nodes one by one: a node leaves with its neighbours, who then become neighbours of
+// each other. The next node is the one whose leaving adds fewest edges (min-fill); nodes with one neighbour or none, all
+// there is in a forest, leave first and add none.
+#pragma once
+
+#include <algorithm>
+#include <queue>
+#include <vector>
+
+#include "graphs/clique_tables.hpp"
+#include "graphs/pairwise.hpp"
+
+namespace dualfield {
+
+struct Clique {
+    Index first, size;      // its nodes, in JunctionTree::nodes(), those that were eliminated last first
+    Index shared;           // with its parent: so many, the first ones; none for a root
+    Index parent;           // an earlier clique; -1 for a root
+    Index in_parent;        // where the positions of the shared nodes in the parent are, in JunctionTree::positions()
+    Index table, length;    // its part of the table
+    Index separator, rows;  // the separator's part, rows = K^shared; both 0 for a root
+};
+
+// A node or an edge, and the clique that has it.
+struct Placement {
+    Index clique;
+    std::int32_t positions[2];  // in the clique, increasing; the first only, for a node
+    bool turned;                // the edge's second node stands first
+};
+
+class JunctionTree {
+   public:
+    // Stops as soon as the tables would take more than `budget` numbers; then complete() is false.
+    JunctionTree(PairwiseGraph graph, Index labels, Index budget) : labels_(labels), budget_(budget) {
+        eliminate(graph);
+        if (!complete_) return;
+        build_cliques();
+        place(graph);
+        elimination_ = {};
+    }
+
+    bool complete() const { return complete_; }
+    Index treewidth() const { return treewidth_; }  // of this elimination, as far as it went
+    Index eliminated() const { return static_cast<Index>(order_.size()); }
+
+    Index labels() const { return labels_; }
+    const std::vector<Clique>& cliques() const { return cliques_; }  // parents before children
+    const std::int32_t* nodes(const Clique& c) const { return nodes_.data() + c.first; }
+    const std::int32_t* shared_in_parent(const Clique& c) const { return positions_.data() + c.in_parent; }
+    const std::vector<Placement>& of_nodes() const { return of_nodes_; }
+    const std::vector<Placement>& of_edges() const { return of_edges_; }
+
+    // A table holds all cliques and then all separators.
+    Index cliques_length() const { return cliques_length_; }
+    Index separators_length() const { return separators_length_; }
+    Index table_size() const { return cliques_length_ + separators_length_; }
+
+   private:
+    // The order of elimination, and the neighbours that each node had when it left.
+    void eliminate(PairwiseGraph graph) {
+        const Index n = graph.nodes;
+        neighbours_.assign(n, {});
+        for (Index e = 0; e < graph.edges; ++e) {
+            neighbours_[graph.first(e)].push_back(graph.second(e));
+            neighbours_[graph.second(e)].push_back(graph.first(e));
+        }
+        elimination_.assign(n, {});
+        gone_.assign(n, false);
+        stamp_.assign(n, -1);
+        order_.reserve(n);
+        for (Index v = 0; v < n; ++v)
+            if (neighbours_[v].size() <= 1) peel_.push_back(static_cast<std::int32_t>(v));
+        peel();
+        using Entry = std::pair<Index, std::int32_t>;
+        std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+        std::vector<Index> fill(n, -1);
+        const auto update = [&](std::int32_t v) {
+            const Index now = fill_of(v);
+            if (now == fill[v]) return;
+            fill[v] = now;
+            queue.push({now, v});
+        };
+        for (Index v = 0; v < n && within_budget_; ++v)
+            if (!gone_[v]) update(static_cast<std::int32_t>(v));
+        std::vector<std::int32_t> affected;
+        while (within_budget_ && !queue.empty()) {
+            const auto [value, v] = queue.top();
+            queue.pop();
+            if (gone_[v] || fill[v] != value) continue;
+            affected = neighbours_[v];
+            for (std::int32_t u : neighbours_[v])
+                if (value > 0) affected.insert(affected.end(), neighbours_[u].begin(), neighbours_[u].end());
+            remove(v);
+            peel(&affected);
+            std::sort(affected.begin(), affected.end());
+            affected.erase(std::unique(affected.begin(), affected.end()), affected.end());
+            for (std::int32_t u : affected)
+                if (!gone_[u]) update(u);
+        }
+        complete_ = within_budget_;
+        neighbours_ = {};
+    }
+
+    // Nodes with one neighbour or none, and those that become so; their neighbours are added to `affected`.
+    void peel(std::vector<std::int32_t>* affected = nullptr) {
+        while (!peel_.empty() && within_budget_) {
+            const std::int32_t v = peel_.back();
+            peel_.pop_back();
+            if (gone_[v]) continue;
+            if (affected) affected->insert(affected->end(), neighbours_[v].begin(), neighbours_[v].end());
+            remove(v);
+        }
+    }
+
+    void remove(std::int32_t v) {
+        const auto& around = neighbours_[v];
+        const Index size = static_cast<Index>(around.size()) + 1;
+        treewidth_ = std::max(treewidth_, size - 1);
+        within_budget_ = size <= kMostVariables && table_length(labels_, size) <= budget_;
+        if (!within_budget_) return;
+        for (std::int32_t u : around) {
+            auto& of_u = neighbours_[u];
+            of_u.erase(std::find(of_u.begin(), of_u.end(), v));
+            mark(u);
+            for (std::int32_t x : around)
+                if (x != u && stamp_[x] != u) of_u.push_back(x);
+            unmark(u);
+            if (of_u.size() <= 1) peel_.push_back(u);
+        }
+        gone_[v] = true;
+        order_.push_back(v);
+        elimination_[v] = std::move(neighbours_[v]);
+        neighbours_[v] = {};
+    }
+
+    // stamp_[x] == u for the neighbours x of u.
+    void mark(std::int32_t u) {
+        for (std::int32_t x : neighbours_[u]) stamp_[x] = u;
+    }
+    void unmark(std::int32_t u) {
+        for (std::int32_t x : neighbours_[u]) stamp_[x] = -1;
+    }
+
+    // How many pairs of v's neighbours are not neighbours of each other.
+    Index fill_of(std::int32_t v) {
+        const auto& around = neighbours_[v];
+        const Index d = static_cast<Index>(around.size());
+        mark(v);
+        Index joined = 0;
+        for (std::int32_t u : around)
+            for (std::int32_t x : neighbours_[u]) joined += stamp_[x] == v;
+        unmark(v);
+        return (d * (d - 1) - joined) / 2;
+    }
+
+    // In reverse order of elimination, so that parents come first. The clique of v, {v} and the neighbours it left, hangs
+    // on the clique of the neighbour that left next; where it has all of that clique's nodes it replaces it.
+    void build_cliques() {
+        const Index n = eliminated();
+        std::vector<Index> when(n), clique_of(n);
+        for (Index k = 0; k < n; ++k) when[order_[k]] = k;
+        std::vector<std::vector<std::int32_t>> members;
+        for (Index k = n - 1; k >= 0; --k) {
+            const std::int32_t v = order_[k];
+            auto& around = elimination_[v];
+            std::sort(around.begin(), around.end(), [&](std::int32_t a, std::int32_t b) { return when[a] > when[b]; });
+            const Index parent = around.empty() ? -1 : clique_of[around.back()];
+            if (parent >= 0 && members[parent].size() == around.size()) {
+                members[parent].push_back(v);
+                clique_of[v] = parent;
+                continue;
+            }
+            clique_of[v] = static_cast<Index>(cliques_.size());
+            cliques_.push_back({0, 0, static_cast<Index>(around.size()), parent, 0, 0, 0, 0, 0});
+            around.push_back(v);
+            members.push_back(around);
+        }
+        for (std::size_t c = 0; c < cliques_.size(); ++c) {
+            Clique& clique = cliques_[c];
+            clique.first = static_cast<Index>(nodes_.size());
+            clique.size = static_cast<Index>(members[c].size());
+            nodes_.insert(nodes_.end(), members[c].begin(), members[c].end());
+            clique.table = cliques_length_;
+            clique.length = table_length(labels_, clique.size);
+            cliques_length_ += clique.length;
+            clique.separator = separators_length_;
+            clique.rows = clique.parent < 0 ? 0 : table_length(labels_, clique.shared);
+            separators_length_ += clique.rows;
+            if (cliques_length_ + separators_length_ > budget_) {
+                complete_ = false;
+                return;
+            }
+            clique.in_parent = static_cast<Index>(positions_.size());
+            for (Index s = 0; s < clique.shared; ++s)
+                positions_.push_back(position_of(cliques_[clique.parent], members[c][s]));
+        }
+        for (Clique& clique : cliques_) clique.separator += cliques_length_;
+        clique_of_ = std::move(clique_of);
+        when_ = std::move(when);
+    }
+
+    void place(PairwiseGraph graph) {
+        if (!complete_) return;
+        for (Index v = 0; v < graph.nodes; ++v) {
+            const Index c = clique_of_[v];
+            of_nodes_.push_back({c, {position_of(cliques_[c], static_cast<std::int32_t>(v)), 0}, false});
+        }
+        for (Index e = 0; e < graph.edges; ++e) {
+            const std::int32_t a = graph.first(e), b = graph.second(e);
+            const Index c = clique_of_[when_[a] < when_[b] ? a : b];  // who left first left with the other
+            const std::int32_t at_a = position_of(cliques_[c], a), at_b = position_of(cliques_[c], b);
+            of_edges_.push_back({c, {std::min(at_a, at_b), std::max(at_a, at_b)}, at_b < at_a});
+        }
+        clique_of_ = when_ = {};
+    }
+
+    std::int32_t position_of(const Clique& clique, std::int32_t node) const {
+        const std::int32_t* first = nodes(clique);
+        return static_cast<std::int32_t>(std::find(first, first + clique.size, node) - first);
+    }
+
+    Index labels_, budget_;
+    Index treewidth_ = 0;
+    bool within_budget_ = true, complete_ = false;
+    std::vector<std::int32_t> order_;
+    std::vector<std::vector<std::int32_t>> neighbours_, elimination_;
+    std::vector<bool> gone_;
+    std::vector<std::int32_t> stamp_, peel_;
+    std::vector<Index> clique_of_, when_;
+
+    std::vector<Clique> cliques_;
+    std::vector<std::int32_t> nodes_, positions_;
+    std::vector<Placement> of_nodes_, of_edges_;
+    Index cliques_length_ = 0, separators_length_ = 0;
+};
+
+}  // namespace dualfield

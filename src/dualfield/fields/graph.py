@@ -77,7 +77,7 @@ class GraphInference:
         """Whether it computes, rather than approximates."""
         return self.method in ("auto", "junction_tree")
 
-    def compile(self, arguments: tuple[Any, ...]) -> Any:
+    def compile(self, arguments: Any) -> Any:
         """The compiled field with this inference; ``arguments`` are those of :meth:`GraphLayout.arguments`."""
         if not self.exact:
             return _core.LoopyGraph(*arguments, self.method, self.damping, int(self.max_sweeps), self.tolerance)
@@ -245,15 +245,16 @@ class Graph(GraphField):
         return self.inference.compile(self._arguments())
 
     def certifies(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:
-        """"exact" for exact inference, "relaxed" for "trw" where it converged, otherwise "none", with the reason."""
+        """Say "exact" for exact inference, "relaxed" for "trw" that converged, otherwise "none" and the reason."""
         if self.inference.exact:
             return "exact", ""
+        method = self.inference.method
         _, converged = self.core.convergence(weights, 0, self.n_blocks)
         missing = int((~converged.astype(bool)).sum())
         if missing:
-            return "none", f"inference={self.inference.method!r} did not converge on {missing} of {self.n_blocks} graphs"
+            return "none", f"inference={method!r} did not converge on {missing} of {self.n_blocks} graphs"
         if not self.convex:
-            return "none", f"with inference={self.inference.method!r} the objective is not convex"
+            return "none", f"with inference={method!r} the objective is not convex"
         return "relaxed", ""
 
     def _content(self) -> list[Any]:

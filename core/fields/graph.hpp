@@ -76,7 +76,11 @@ class Graph : public GraphField {
         for (Index v = 0; v < nodes(i); ++v) {
             const Placement& place = tree.of_nodes()[v];
             const Clique& c = tree.cliques()[place.clique];
-            add_sums(K, c.size, place.positions, 1, table + c.table, m + v * K);
+            if (place.separator >= 0) {
+                std::copy(table + place.separator, table + place.separator + K, m + v * K);
+            } else {
+                add_sums(K, c.size, place.positions, 1, table + c.table, m + v * K);
+            }
         }
         std::vector<double> pair(K * K), turned(K * K);
         for (Index e = 0; e < edges_.count(i); ++e) {

@@ -29,6 +29,7 @@ struct Placement {
     Index clique;
     std::int32_t positions[2];  // in the clique, increasing; the first only, for a node
     bool turned;                // the edge's second node stands first
+    Index separator;            // a part of the table that is the node's own, if there is one; otherwise -1
 };
 
 class JunctionTree {
@@ -206,13 +207,15 @@ class JunctionTree {
         if (!complete_) return;
         for (Index v = 0; v < graph.nodes; ++v) {
             const Index c = clique_of_[v];
-            of_nodes_.push_back({c, {position_of(cliques_[c], static_cast<std::int32_t>(v)), 0}, false});
+            of_nodes_.push_back({c, {position_of(cliques_[c], static_cast<std::int32_t>(v)), 0}, false, -1});
         }
+        for (const Clique& c : cliques_)
+            if (c.rows > 0 && c.shared == 1) of_nodes_[nodes(c)[0]].separator = c.separator;
         for (Index e = 0; e < graph.edges; ++e) {
             const std::int32_t a = graph.first(e), b = graph.second(e);
             const Index c = clique_of_[when_[a] < when_[b] ? a : b];  // who left first left with the other
             const std::int32_t at_a = position_of(cliques_[c], a), at_b = position_of(cliques_[c], b);
-            of_edges_.push_back({c, {std::min(at_a, at_b), std::max(at_a, at_b)}, at_b < at_a});
+            of_edges_.push_back({c, {std::min(at_a, at_b), std::max(at_a, at_b)}, at_b < at_a, -1});
         }
         clique_of_ = when_ = {};
     }

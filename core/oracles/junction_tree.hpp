@@ -3,7 +3,7 @@
 // Up: a clique's log-potentials psi, its own and its children's messages, become conditionals: for each labelling r of the
 // nodes it shares with its parent,
 //     message(r) = log sum_x exp psi(r, x),    q(x | r) = exp(psi(r, x) - message(r)),
-// with the row's largest psi taken out, so potentials of any size do no harm. One exponential an entry. Down: with the
+// with a large psi taken out, so potentials of any size do no harm. One exponential an entry. Down: with the
 // separator's marginal from the parent, mu(r, x) = mu(r) q(x | r), so neighbouring cliques agree to the last digit.
 #pragma once
 
@@ -83,7 +83,7 @@ class JunctionTreeOracle {
         }
     }
 
-    // The change of the cliques' marginals, given in `table`, along a change of the potentials: with S the change of a
+    // The change of the marginals, given in `table`, along a change of the potentials: with S the change of a
     // labelling's score, d mu(x) = mu(x) (E[S | x] - E[S]).
     void differentiate(const JunctionTree& tree, const double* table, const PairwisePotentials& change, double* out) {
         psi_.resize(tree.cliques_length());
@@ -106,7 +106,10 @@ class JunctionTreeOracle {
         for (const Clique& c : cliques) {
             const Index rows = std::max<Index>(1, c.rows), columns = c.length / rows;
             message_.assign(rows, 0.0);
-            if (c.parent >= 0) sum_of_parent(tree, c, out, message_.data());
+            if (c.parent >= 0) {
+                sum_of_parent(tree, c, out, message_.data());
+                std::copy(message_.begin(), message_.end(), out + c.separator);
+            }
             for (Index r = 0; r < rows; ++r) {
                 const double mass = c.rows > 0 ? table[c.separator + r] : 1.0;
                 const double relative = mass > kTiny ? message_[r] / mass : 0.0;
@@ -144,7 +147,8 @@ class JunctionTreeOracle {
     // psi: the potentials of nodes and edges in the cliques that have them.
     void gather(const JunctionTree& tree, const PairwisePotentials& potentials, double* psi) {
         const Index K = tree.labels();
-        std::fill(psi, psi + tree.cliques_length(), 0.0);
+        for (const Clique& c : tree.cliques())
+            if (c.size != 2) std::fill(psi + c.table, psi + c.table + c.length, 0.0);
         for (Index e = 0; e < potentials.graph.edges; ++e) {
             const Placement& place = tree.of_edges()[e];
             const Clique& c = tree.cliques()[place.clique];
@@ -155,7 +159,11 @@ class JunctionTreeOracle {
                     for (Index b = 0; b < K; ++b) turned_[b * K + a] = factor[a * K + b];
                 factor = turned_.data();
             }
-            add_factor(K, c.size, place.positions, 2, factor, psi + c.table);
+            if (c.size == 2) {  // the edge itself
+                std::copy(factor, factor + K * K, psi + c.table);
+            } else {
+                add_factor(K, c.size, place.positions, 2, factor, psi + c.table);
+            }
         }
         for (Index v = 0; v < potentials.graph.nodes; ++v) {
             const Placement& place = tree.of_nodes()[v];
@@ -173,12 +181,7 @@ class JunctionTreeOracle {
             const Index rows = std::max<Index>(1, c.rows), columns = c.length / rows;
             double* table = psi + c.table;
             message_.resize(rows);
-            for (Index r = 0; r < rows; ++r) {
-                double* row = table + r * columns;
-                message_[r] = maximum(columns, row);
-                for (Index x = 0; x < columns; ++x) row[x] -= message_[r];
-            }
-            exp_shifted(c.length, table, 0.0, table);
+            exponentiate(rows, columns, table);
             for (Index r = 0; r < rows; ++r) {
                 double* row = table + r * columns;
                 const double total = sum(columns, row);
@@ -192,6 +195,22 @@ class JunctionTreeOracle {
             }
         }
         return log_z;
+    }
+
+    // table = exp(table - message_), row by row, where message_ is the row's largest entry; or the largest of all, where
+    // that underflows nowhere.
+    void exponentiate(Index rows, Index columns, double* table) {
+        constexpr double kRange = 600.0;
+        const double top = maximum(rows * columns, table);
+        if (top - minimum(rows * columns, table) < kRange) {
+            std::fill(message_.begin(), message_.end(), top);
+            exp_shifted(rows * columns, table, top, table);
+            return;
+        }
+        for (Index r = 0; r < rows; ++r) {
+            message_[r] = maximum(columns, table + r * columns);
+            exp_shifted(columns, table + r * columns, message_[r], table + r * columns);
+        }
     }
 
     // Turns conditionals into marginals, from the roots to the leaves, and fills the separators.

@@ -15,8 +15,11 @@ from dualfield.oracles.chain import (
     sample,
     viterbi,
 )
+from dualfield.oracles.junction_tree import ExactMarginals, JunctionTree
 
 __all__ = [
+    "ExactMarginals",
+    "JunctionTree",
     "decode_posterior",
     "entropy",
     "kbest",

@@ -1,7 +1,8 @@
-"""Attributes and labels as numbers: vocabularies, encoders, and feature presets for column files."""
+"""Attributes and labels as numbers: vocabularies, encoders, feature presets for column files, grids."""
 
 from dualfield.features.encode import encode
 from dualfield.features.encoded import Encoded
+from dualfield.features.grids import edge_differences, edge_ends, grid_edges
 from dualfield.features.labels import encode_labels
 from dualfield.features.presets import PRESETS, Preset, extract, extract_all
 from dualfield.features.vocabulary import Columns, Vocabulary
@@ -12,8 +13,11 @@ __all__ = [
     "Encoded",
     "Preset",
     "Vocabulary",
+    "edge_differences",
+    "edge_ends",
     "encode",
     "encode_labels",
     "extract",
     "extract_all",
+    "grid_edges",
 ]

@@ -79,8 +79,9 @@ class JunctionTree:
         try:
             self._core = _core.JunctionTree(self.n_nodes, self.edges.ravel(), self.n_labels, int(table_budget))
         except ValueError as error:
+            sentence = str(error)
             raise ValueError(
-                f"{str(error)[0].upper()}{str(error)[1:]}; use belief_propagation, tree_reweighted or mean_field instead."
+                f"{sentence[0].upper()}{sentence[1:]}; use belief_propagation, tree_reweighted or mean_field instead."
             ) from None
         self._parts = self._core.cliques()
         self.treewidth: int = self._core.treewidth

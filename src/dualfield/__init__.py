@@ -9,7 +9,7 @@ crf.solution_.message
 
 from dualfield import fields, oracles, solvers
 from dualfield.driver import Progress, solve
-from dualfield.estimators import ChainCRF, ChainCRFCV, SoftmaxRegression
+from dualfield.estimators import ChainCRF, ChainCRFCV, GraphCRF, GridCRF, SoftmaxRegression
 from dualfield.path import l2_path
 from dualfield.solution import Solution
 from dualfield.solvers import LBFGS, OEG, SDCA
@@ -22,6 +22,8 @@ __all__ = [
     "SDCA",
     "ChainCRF",
     "ChainCRFCV",
+    "GraphCRF",
+    "GridCRF",
     "Progress",
     "SoftmaxRegression",
     "Solution",

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from dualfield.fields import Field
-from dualfield.solution import Solution, Status
+from dualfield.solution import Certificate, Solution, Status
 from dualfield.solvers import Bound, Run, Solver, resolve
 from dualfield.solvers.base import check_count
 
@@ -77,7 +77,8 @@ def solve(
         A solver from ``dualfield.solvers``, its name in lower case, or "auto": what suits the field, by the
         measurements in docs/how-to-choose.md; the message says what that is and why.
     tol : float
-        The run ends when a confirmed duality gap is at most ``tol`` times the objective.
+        The run ends when a confirmed duality gap is at most ``tol`` times the objective. (An objective that is not
+        convex, as with loopy belief propagation, has no such gap; there ``‖∇P‖² / (2 l2)`` takes its place.)
     max_passes : int
         It also ends after so many passes over the data, in this call.
     callbacks : iterable of callables
@@ -93,7 +94,8 @@ def solve(
     Returns
     -------
     Solution
-        With a confirmed gap, unless the run was interrupted by Ctrl-C: then the weights so far and gap NaN.
+        With a confirmed gap, unless the run was interrupted by Ctrl-C, or the field's approximate inference allows
+        no proof: then gap NaN.
 
     Examples
     --------
@@ -164,7 +166,7 @@ class _Drive:
             if self.bound is _UNCONFIRMED and status != "diverged" and self.run.certifies:
                 self._confirm()
                 if not self.within_pass:  # the last pass is confirmed after all
-                    for column, value in (("primal", self.bound.primal), ("duality_gap", self.bound.gap)):
+                    for column, value in (("primal", self.bound.primal), ("duality_gap", self._gap)):
                         self.history.get(column, [math.nan])[-1] = value
             if self.bound is not _UNCONFIRMED and not math.isfinite(self.bound.gap):
                 status = "diverged"
@@ -175,14 +177,16 @@ class _Drive:
         confirmed = self.bound is not _UNCONFIRMED
         if confirmed and status != "converged" and self._met():
             status = "converged"
+        weights = self.run.certified_weights() if confirmed else self.run.weights()
+        certificate, objection = self.run.field.certifies(weights) if confirmed else ("none", "")
         return Solution(
-            weights=self.run.certified_weights() if confirmed else self.run.weights(),
+            weights=weights,
             primal=self.bound.primal,
-            dual=self.bound.dual,
-            duality_gap=self.bound.gap,
-            certificate="exact" if confirmed else "none",
+            dual=self.bound.dual if certificate != "none" else math.nan,
+            duality_gap=self.bound.gap if certificate != "none" else math.nan,
+            certificate=certificate,
             status=status,
-            message=self._message(status),
+            message=self._message(status, certificate, objection),
             passes=self.passes,
             updates=self.run.updates - self.updates_before,
             oracle_calls=self.run.oracle_calls - self.oracle_calls_before,
@@ -242,9 +246,19 @@ class _Drive:
         while not self.run.confirm(_SLICE_SECONDS):
             pass
         self.bound = self.run.bound
+        field = self.run.field
+        if not field.convex and math.isfinite(self.bound.gap):
+            # No dual value bounds the optimum. ‖∇P‖² / (2 l2), which would be a gap, still tells of a flat place.
+            primal, gradient = field.gradient(self.run.certified_weights())
+            self.bound = Bound(primal, math.nan, float(gradient @ gradient) / (2 * field.l2))
 
     def _met(self) -> bool:
-        return math.isfinite(self.bound.gap) and self.bound.gap <= self.tol * self.bound.primal
+        return math.isfinite(self.bound.gap) and self.bound.gap <= self.tol * abs(self.bound.primal)
+
+    @property
+    def _gap(self) -> float:
+        """The confirmed gap, where the objective has one."""
+        return self.bound.gap if self.run.field.convex else math.nan
 
     def _record(self) -> None:
         row = {
@@ -254,7 +268,7 @@ class _Drive:
             "seconds": self.clock.seconds,
             "cpu_seconds": self.clock.cpu_seconds,
             "primal": self.bound.primal,
-            "duality_gap": self.bound.gap,
+            "duality_gap": self._gap,
             **self.run.record(),
         }
         for column, value in row.items():
@@ -275,11 +289,15 @@ class _Drive:
                     stop = stop or (isinstance(answer, bool | np.bool_) and bool(answer))
         return stop
 
-    def _message(self, status: Status) -> str:
+    def _message(self, status: Status, certificate: Certificate, objection: str) -> str:
         solver = self.run.solver
         name = solver.name
-        relative = self.bound.gap / self.bound.primal if self.bound.primal > 0 else math.nan
-        proven = f"the objective is proven to be within {relative:.1e} (relative) of the optimum"
+        relative = self.bound.gap / abs(self.bound.primal) if self.bound.primal else math.nan
+        relaxed = f"of {self.run.field.name} " if certificate == "relaxed" else ""
+        whose = "its" if relaxed else "the"
+        proven = f"the objective {relaxed}is proven to be within {relative:.1e} (relative) of {whose} optimum"
+        if objection:
+            proven = f"‖∇P‖²/(2 l2) is {relative:.1e} of the objective P, but {objection}, so nothing is proven"
         if not self.run.certifies:
             proven = "it minimises no likelihood, so there is no certificate"
         if solver.limits and status in ("max_passes", "stopped"):

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dualfield import solvers
+from dualfield.estimators.model_parts import (
+    DAMAGED,
+    check_dtype,
+    classes_of,
+    parameters_of,
+    plain_parameters,
+    plain_solution,
+    refusal,
+    solution_of,
+    typed,
+    weights_of,
+)
 from dualfield.estimators.training import check_parameters
 from dualfield.features import Columns, Vocabulary
 from dualfield.fields import ChainLayout
 from dualfield.io.model_file import Arrays, read_model, write_model
-from dualfield.solution import Solution
 
 if TYPE_CHECKING:
     from dualfield.estimators.chain_crf import ChainCRF
@@ -26,8 +35,7 @@ Model = TypeVar("Model", bound="ChainCRF")
 
 def save(crf: ChainCRF, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> None:
     """Write a fitted model."""
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float64 or float32; got {dtype!r}.")
+    check_dtype(dtype)
     layout, vocabulary = crf.layout_, crf.vocabulary_
     arrays: Arrays = {"weights": crf.weights_.astype(dtype), "transitions": layout.transitions}
     if layout.rows is not None:
@@ -36,12 +44,12 @@ def save(crf: ChainCRF, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> N
         arrays.update(vocabulary.to_bytes_arrays())
     description = {
         "estimator": "ChainCRF",
-        "parameters": _plain_parameters(crf.get_params(deep=False)),
+        "parameters": plain_parameters(crf.get_params(deep=False)),
         "classes": crf.classes_.tolist(),
         "columns": None if isinstance(vocabulary, Vocabulary) else len(vocabulary),
         "layout": {name: getattr(layout, name) for name in ("bias", "begin", "end")},
         "column_features": crf.column_features_,
-        "solution": _plain_solution(crf.solution_),
+        "solution": plain_solution(crf.solution_),
     }
     write_model(path, arrays, description)
 
@@ -53,13 +61,12 @@ def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:
         if description["estimator"] != "ChainCRF":
             raise ValueError(f"it holds a model of another kind, {description['estimator']!r}")
         return _restore(kind, arrays, description)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        shown = f"it lacks {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
-        raise ValueError(f"{os.fspath(path)!r} cannot be used as a ChainCRF: {shown}.") from error
+    except DAMAGED as error:
+        raise refusal(path, "ChainCRF", error) from error
 
 
 def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> Model:
-    crf = kind(**_parameters(description["parameters"]))
+    crf = kind(**parameters_of(description["parameters"]))
     check_parameters(crf)
     columns, flags = description["columns"], description["layout"]
     vocabulary: Vocabulary | Columns
@@ -69,34 +76,19 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
         vocabulary = Columns(int(columns))
     rows = None
     if "row_starts" in arrays:
-        rows = _typed(arrays, "row_starts", np.int64), _typed(arrays, "row_labels", np.int32)
-    labels = description["classes"]
-    kinds = set(map(type, labels))
-    if len(labels) < 2 or kinds not in ({str}, {int}) or labels != sorted(set(labels)):
-        raise ValueError("its labels are damaged")
-    classes = np.array(labels)
-    transitions = _typed(arrays, "transitions", np.int32)
+        rows = typed(arrays, "row_starts", np.int64), typed(arrays, "row_labels", np.int32)
+    classes = classes_of(description["classes"])
+    transitions = typed(arrays, "transitions", np.int32)
     _check_transitions(transitions, len(classes))
     if rows is not None:
         _check_rows(*rows, len(vocabulary), len(classes))
     present = (bool(flags[name]) for name in ("bias", "begin", "end"))
     layout = ChainLayout(len(vocabulary), len(classes), transitions, rows, *present)
-    weights = _typed(arrays, "weights", np.float64, np.float32).astype(np.float64)
-    if weights.shape != (layout.dimension,):
-        raise ValueError(f"it should have {layout.dimension} weights but has {weights.shape}")
-    if not np.isfinite(weights).all():
-        raise ValueError("some weights are not finite")
+    weights = weights_of(arrays, layout.dimension)
     crf.classes_, crf.vocabulary_, crf.layout_, crf.weights_ = classes, vocabulary, layout, weights
     crf.column_features_ = description["column_features"]
-    crf.solution_ = _solution(description["solution"], weights)
+    crf.solution_ = solution_of(description["solution"], weights)
     return crf
-
-
-def _typed(arrays: Arrays, name: str, *types: type) -> npt.NDArray[Any]:
-    """An array of the file, of one of the types that ``save`` writes."""
-    if arrays[name].dtype not in types:
-        raise ValueError(f"its {name} are of type {arrays[name].dtype}")
-    return arrays[name]
 
 
 def _check_transitions(flat: npt.NDArray[Any], n_labels: int) -> None:
@@ -121,41 +113,3 @@ def _check_rows(starts: npt.NDArray[Any], labels: npt.NDArray[Any], n_attributes
         sound = (np.diff(labels)[~first_of_row[1:-1]] > 0).all()
     if not sound:
         raise ValueError("its table of observed pairs is damaged")
-
-
-def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Constructor parameters as JSON has them."""
-    plain = dict(parameters)
-    if isinstance(plain["solver"], solvers.Solver):
-        solver: Any = plain["solver"]
-        plain["solver"] = {"name": solver.name, **_plain_numbers(dataclasses.asdict(solver))}
-    if not isinstance(plain["random_state"], int | np.integer):
-        plain["random_state"] = None  # a generator's state is not part of a model
-    return _plain_numbers(plain)
-
-
-def _plain_numbers(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
-
-
-def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
-    parameters = dict(plain)
-    if isinstance(parameters["solver"], dict):
-        options = dict(parameters["solver"])
-        name = options.pop("name")
-        if name not in solvers.BY_CLASS_NAME:
-            raise ValueError(f"its solver {name!r} is unknown")
-        parameters["solver"] = solvers.BY_CLASS_NAME[name](**options)
-    return parameters
-
-
-def _plain_solution(solution: Solution) -> dict[str, Any]:
-    names = [f.name for f in dataclasses.fields(solution) if f.name not in ("weights", "history", "state")]
-    plain = {name: getattr(solution, name) for name in names}
-    # JSON has no NaN: an unknown value is null.
-    return {name: None if isinstance(value, float) and value != value else value for name, value in plain.items()}
-
-
-def _solution(plain: dict[str, Any], weights: npt.NDArray[np.float64]) -> Solution:
-    values: dict[str, Any] = {name: np.nan if value is None else value for name, value in plain.items()}
-    return Solution(weights=weights, history={}, **values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable
@@ -63,8 +64,8 @@ def train(estimator: Any, field: Field, callbacks: Iterable[Callback] = ()) -> S
         )
     estimator._run = solution.state if estimator.warm_start else None
     solution.state = None
-    # Without a certificate there was no tolerance to meet: the method has none, or something went wrong.
-    fell_short = solution.status in ("max_passes", "stalled") and solution.certificate != "none" and estimator.tol > 0
+    # Without a confirmed objective there was no tolerance to meet: the method has none, or something went wrong.
+    fell_short = solution.status in ("max_passes", "stalled") and math.isfinite(solution.primal) and estimator.tol > 0
     if fell_short or solution.status in ("interrupted", "diverged"):
         warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
     return solution

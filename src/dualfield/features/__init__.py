@@ -2,6 +2,9 @@
 
 from dualfield.features.encode import encode
 from dualfield.features.encoded import Encoded
+from dualfield.features.encoded_graphs import EncodedGraphs
+from dualfield.features.encoded_grids import EncodedGrids, GridEncoding, encode_grids
+from dualfield.features.graphs import encode_graph_labels, encode_graphs
 from dualfield.features.grids import edge_differences, edge_ends, grid_edges
 from dualfield.features.labels import encode_labels
 from dualfield.features.presets import PRESETS, Preset, extract, extract_all
@@ -11,11 +14,17 @@ __all__ = [
     "PRESETS",
     "Columns",
     "Encoded",
+    "EncodedGraphs",
+    "EncodedGrids",
+    "GridEncoding",
     "Preset",
     "Vocabulary",
     "edge_differences",
     "edge_ends",
     "encode",
+    "encode_graph_labels",
+    "encode_graphs",
+    "encode_grids",
     "encode_labels",
     "extract",
     "extract_all",

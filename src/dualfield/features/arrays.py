@@ -13,9 +13,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield.features.encoded import Encoded
+from dualfield.features.nested import bounds_of
 from dualfield.features.vocabulary import Columns
 
-__all__ = ["encode_arrays"]
+__all__ = ["encode_arrays", "rows_of"]
 
 
 def encode_arrays(sequences: list[Any], vocabulary: Columns | None = None) -> Encoded:
@@ -51,12 +52,12 @@ def encode_arrays(sequences: list[Any], vocabulary: Columns | None = None) -> En
                 f"sequence {number} has {matrix.shape[1]} columns but {origin} {len(vocabulary)}; "
                 "give every sequence the same columns."
             )
-    rows = [_rows(matrix) for matrix in sequences]
-    offsets = _bounds([matrix.shape[0] for matrix in sequences])
+    rows = [rows_of(matrix) for matrix in sequences]
+    offsets = bounds_of([matrix.shape[0] for matrix in sequences])
     sizes = np.concatenate([sizes for sizes, _, _ in rows])
     values = np.concatenate([values for _, _, values in rows])
     indices = np.concatenate([indices for _, indices, _ in rows])
-    indptr = _bounds(sizes)
+    indptr = bounds_of(sizes)
     if not np.isfinite(values).all():
         entry = int(np.argmin(np.isfinite(values)))
         position = int(np.searchsorted(indptr, entry, side="right")) - 1
@@ -84,7 +85,7 @@ def _check_matrix(number: int, matrix: Any) -> None:
         raise ValueError(f"sequence {number} is empty; expected at least one position; leave it out of X and y.")
 
 
-def _rows(
+def rows_of(
     matrix: Any,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
     """Entries per row, then column numbers and values of the entries, row by row."""
@@ -96,7 +97,3 @@ def _rows(
     row, column = np.nonzero(dense)
     sizes = np.bincount(row, minlength=len(dense)).astype(np.int64)
     return sizes, column.astype(np.int32), dense[row, column].astype(np.float64)
-
-
-def _bounds(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))

@@ -16,18 +16,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from types import EllipsisType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from dualfield.features.nested import (
+    Key,
+    check_entries,
+    check_offsets,
+    check_values,
+    chosen_groups,
+    gather,
+    integers,
+)
 from dualfield.features.vocabulary import Columns, Vocabulary
 
 __all__ = ["Encoded"]
-
-Key = int | np.integer[Any] | slice | npt.ArrayLike | tuple[Any, EllipsisType]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +75,12 @@ class Encoded:
 
     def __post_init__(self) -> None:
         for name, dtype in (("offsets", np.int64), ("indptr", np.int64), ("indices", np.int32)):
-            object.__setattr__(self, name, _integers(name, getattr(self, name), dtype))
+            object.__setattr__(self, name, integers(name, getattr(self, name), dtype))
         if self.values is not None:
             object.__setattr__(self, "values", np.ascontiguousarray(self.values, dtype=np.float64))
-        _check_offsets(self.offsets, self.n_positions)
-        _check_entries(self.indptr, self.indices, len(self.vocabulary))
-        _check_values(self.values, len(self.indices))
+        check_offsets(self.offsets, self.n_positions)
+        check_entries(self.indptr, self.indices, len(self.vocabulary))
+        check_values(self.values, len(self.indices))
 
     @classmethod
     def from_entries(
@@ -101,7 +106,7 @@ class Encoded:
         ([0, 1], [1.0, 2.0])
         """
         indptr, indices = np.asarray(indptr, dtype=np.int64), np.asarray(indices, dtype=np.int32)
-        _check_entries(indptr, indices, len(vocabulary), ordered=False)
+        check_entries(indptr, indices, len(vocabulary), ordered=False)
         # scipy sorts and merges rows in compiled code; int8 ones keep the traffic low where there are no
         # values.
         data = np.ones(len(indices), np.int8) if values is None else np.array(values, dtype=np.float64)
@@ -162,9 +167,9 @@ class Encoded:
         >>> encoded[[2, 1]].lengths.tolist(), encoded[1:].lengths.tolist()
         ([1, 2], [2, 1])
         """
-        chosen = _chosen_sequences(key, len(self))
-        positions, offsets = _gather(self.offsets, chosen)
-        entries, indptr = _gather(self.indptr, positions)
+        chosen = chosen_groups(key, len(self))
+        positions, offsets = gather(self.offsets, chosen)
+        entries, indptr = gather(self.indptr, positions)
         values = None if self.values is None else self.values[entries]
         return Encoded(offsets, indptr, self.indices[entries], values, self.vocabulary)
 
@@ -268,94 +273,3 @@ class Encoded:
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
         values = None if self.values is None else self.values[kept]
         return Encoded.from_entries(self.offsets, indptr, indices[kept], values, vocabulary)
-
-
-def _gather(
-    bounds: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Members of the chosen groups, one group after the other, and the bounds of the groups thus made.
-
-    Group ``g`` has the members ``bounds[g] : bounds[g + 1]``.
-    """
-    sizes = bounds[chosen + 1] - bounds[chosen]
-    new_bounds = np.concatenate(([0], np.cumsum(sizes)))
-    # member k of new group g is bounds[chosen[g]] + (k - new_bounds[g])
-    members = np.arange(new_bounds[-1]) + np.repeat(bounds[chosen] - new_bounds[:-1], sizes)
-    return members, new_bounds
-
-
-def _chosen_sequences(key: Key, n: int) -> npt.NDArray[np.int64]:
-    """The sequence numbers that ``key`` stands for, all within 0 .. n - 1."""
-    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-        key = key[0]
-    if isinstance(key, slice):
-        return np.arange(n)[key]
-    wanted = np.asarray(key)
-    if wanted.size == 0 and wanted.ndim == 1 and wanted.dtype.kind == "f":
-        wanted = wanted.astype(np.int64)  # np.asarray([]) is float
-    if wanted.dtype == np.bool_ and wanted.shape == (n,):
-        return np.flatnonzero(wanted)
-    if wanted.dtype.kind not in "iu" or wanted.ndim > 1:
-        raise IndexError(
-            f"encoded sequences are indexed by an int, a slice, integers, or a boolean mask of shape ({n},); "
-            f"found {wanted.dtype} of shape {wanted.shape}."
-        )
-    wanted = np.atleast_1d(wanted).astype(np.int64)
-    outside = (wanted < -n) | (wanted >= n)
-    if outside.any():
-        raise IndexError(f"sequence {wanted[outside][0]} was asked for; expected {-n} to {n - 1}.")
-    return np.where(wanted < 0, wanted + n, wanted)
-
-
-def _integers(name: str, array: npt.ArrayLike, dtype: type[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
-    found = np.asarray(array)
-    if found.ndim != 1 or (found.dtype.kind not in "iu" and found.size):
-        raise ValueError(f"{name} must be a 1-D array of integers; found {found.dtype} of shape {found.shape}.")
-    return np.ascontiguousarray(found, dtype=dtype)
-
-
-def _check_offsets(offsets: npt.NDArray[np.int64], n_positions: int) -> None:
-    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_positions:
-        raise ValueError(
-            f"offsets must run from 0 to the number of positions, {n_positions}; found {offsets[:1]} to {offsets[-1:]}."
-        )
-    empty = np.diff(offsets) <= 0
-    if empty.any():
-        raise ValueError(
-            f"sequence {np.argmax(empty)} is empty or its offsets decrease; expected at least one position in each."
-        )
-
-
-def _check_entries(
-    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], n_attributes: int, *, ordered: bool = True
-) -> None:
-    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
-        raise ValueError(
-            f"indptr must run from 0 to the number of entries, {len(indices)}; found {indptr[:1]} to {indptr[-1:]}."
-        )
-    if np.any(np.diff(indptr) < 0):
-        raise ValueError(f"indptr must not decrease; it does after position {np.argmax(np.diff(indptr) < 0)}.")
-    if len(indices) and not (indices.min() >= 0 and indices.max() < n_attributes):
-        raise ValueError(
-            f"attribute numbers must be 0 to {n_attributes - 1}; found {indices.min()} to {indices.max()}."
-        )
-    if ordered and len(indices) > 1:
-        rising = indices[1:] > indices[:-1]
-        begins = indptr[(indptr > 0) & (indptr < len(indices))]
-        rising[begins - 1] = True  # a new position may begin anywhere
-        if not rising.all():
-            position = int(np.searchsorted(indptr, np.argmin(rising), side="right")) - 1
-            raise ValueError(
-                "attribute numbers must be distinct and increasing within a position; those of "
-                f"position {position} "
-                "are not; build with Encoded.from_entries, which sorts and merges them."
-            )
-
-
-def _check_values(values: npt.NDArray[np.float64] | None, n_entries: int) -> None:
-    if values is None:
-        return
-    if values.shape != (n_entries,):
-        raise ValueError(f"values must have one entry per attribute number, {n_entries}; found shape {values.shape}.")
-    if not np.isfinite(values).all():
-        raise ValueError(f"values must be finite; entry {np.argmin(np.isfinite(values))} is not.")

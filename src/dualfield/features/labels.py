@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.features.nested import SEQUENCES, Wording
+
 __all__ = ["encode_labels"]
 
 
 def encode_labels(
-    y: Any, lengths: npt.ArrayLike, classes: npt.ArrayLike | None = None
+    y: Any, lengths: npt.ArrayLike, classes: npt.ArrayLike | None = None, words: Wording = SEQUENCES
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
     """Number the labels of all positions.
 
@@ -31,6 +33,8 @@ def encode_labels(
     classes : array of shape (n_classes,), optional
         The labels of an earlier call, in the order of their codes. By default the distinct labels of ``y``,
         sorted.
+    words : Wording
+        What messages call a sequence and its positions.
 
     Returns
     -------
@@ -52,19 +56,20 @@ def encode_labels(
     (['B', 'O'], [1, 0, 1])
     """
     expected = np.asarray(lengths)
-    sequences = _as_lists(y)
+    sequences = _as_lists(y, words)
     if len(sequences) != len(expected):
         raise ValueError(
-            f"y has {len(sequences)} sequences but X has {len(expected)}; give one label sequence per sequence of X."
+            f"y has {len(sequences)} {words.group}s but X has {len(expected)}; "
+            f"give one label sequence per {words.group} of X."
         )
     found = np.fromiter(map(len, sequences), np.int64, len(sequences))
     if not np.array_equal(found, expected):
         number = int(np.argmax(found != expected))
         raise ValueError(
-            f"sequence {number} has {found[number]} labels in y but {expected[number]} positions in X; "
-            "give one label per position."
+            f"{words.group} {number} has {found[number]} labels in y but {expected[number]} {words.member}s in X; "
+            f"give one label per {words.member}."
         )
-    kind = _common_type(sequences)
+    kind = _common_type(sequences, words)
     if classes is None:
         known = _sorted_classes(set(chain.from_iterable(sequences)), kind)
     else:
@@ -80,36 +85,35 @@ def encode_labels(
     return known, codes
 
 
-def _as_lists(y: Any) -> list[Any]:
+def _as_lists(y: Any, words: Wording) -> list[Any]:
     """The label sequences, each a list or a tuple."""
     if y is None or isinstance(y, (str, bytes, Mapping)) or not isinstance(y, Iterable):
         raise TypeError(f"y is of type {type(y).__name__}; expected a list of label sequences, as in [['A', 'B']].")
     sequences = list(y)
     if set(map(type, sequences)) <= {list, tuple}:
         return sequences
-    return [_as_sequence(number, sequence) for number, sequence in enumerate(sequences)]
+    return [_as_sequence(number, sequence, words) for number, sequence in enumerate(sequences)]
 
 
-def _as_sequence(number: int, sequence: Any) -> Any:
+def _as_sequence(number: int, sequence: Any, words: Wording) -> Any:
     if isinstance(sequence, (list, tuple)):
         return sequence
     if isinstance(sequence, (str, int, np.generic)):
         raise TypeError(
             f"y is a flat list of labels: y[{number}] is {sequence!r:.40}; expected one label "
-            "sequence per sequence "
-            "of X, as in [['A', 'B'], ['A']]; wrap a single sequence as [y]."
+            f"sequence per {words.group} of X, as in [['A', 'B'], ['A']]; wrap a single sequence as [y]."
         )
     if hasattr(sequence, "__array__"):
         labels = np.asarray(sequence)
         if labels.ndim != 1:
             raise ValueError(
-                f"sequence {number} of y is an array of shape {labels.shape}; expected a 1-D array, "
-                "one label per position."
+                f"{words.group} {number} of y is an array of shape {labels.shape}; expected a 1-D array, "
+                f"one label per {words.member}."
             )
         return labels.tolist()
     if isinstance(sequence, (bytes, Mapping, set, frozenset)) or not isinstance(sequence, Iterable):
         raise TypeError(
-            f"sequence {number} of y is of type {type(sequence).__name__}; expected a list, a tuple "
+            f"{words.group} {number} of y is of type {type(sequence).__name__}; expected a list, a tuple "
             "or a 1-D array of labels."
         )
     return list(sequence)
@@ -121,7 +125,7 @@ def _label_type(kind: type) -> type | None:
     return int if issubclass(kind, (int, np.integer)) and kind is not bool else None
 
 
-def _common_type(sequences: list[Any]) -> type | None:
+def _common_type(sequences: list[Any], words: Wording) -> type | None:
     """Either str or int, whichever all labels are; None when there are no labels."""
     found = Counter(map(type, chain.from_iterable(sequences)))
     kinds = set(map(_label_type, found))
@@ -130,7 +134,7 @@ def _common_type(sequences: list[Any]) -> type | None:
     first: type | None = None
     for number, sequence in enumerate(sequences):
         for index, label in enumerate(sequence):
-            place = f"label {index} of sequence {number}"
+            place = f"label {index} of {words.group} {number}"
             kind = _label_type(type(label))
             if label is None or label != label:
                 raise ValueError(f"{place} is {label}; expected a string or an integer; label it or leave it out.")

@@ -3,6 +3,9 @@
 from dualfield.fields.base import Field
 from dualfield.fields.chain import Chain
 from dualfield.fields.chain_layout import ChainLayout
+from dualfield.fields.graph import Graph
+from dualfield.fields.graph_layout import GraphLayout
 from dualfield.fields.multiclass import Multiclass
+from dualfield.fields.pseudo_likelihood import PseudoLikelihood
 
-__all__ = ["Chain", "ChainLayout", "Field", "Multiclass"]
+__all__ = ["Chain", "ChainLayout", "Field", "Graph", "GraphLayout", "Multiclass", "PseudoLikelihood"]

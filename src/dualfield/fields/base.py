@@ -7,10 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from dualfield.solution import Certificate
 
 __all__ = ["Choice", "Field", "check_l2", "check_sample_weight"]
 
@@ -27,11 +29,13 @@ class Field(ABC):
     """A training problem: blocks, weights, an l2 penalty, and what its inference can do.
 
     ``offers`` names what a solver may need; a solver lists what it does need in ``needs``, and an impossible pair is
-    refused before any work.
+    refused before any work, with ``instead`` as the way out.
     """
 
-    offers: ClassVar[frozenset[str]]
-    name: ClassVar[str]
+    offers: frozenset[str]
+    name: str
+    instead: str = ""
+    convex: bool = True  # whether the objective is; otherwise no dual value bounds its optimum
     default_solver: Choice  # what "auto" means here
     core: Any
     l2: float
@@ -60,6 +64,10 @@ class Field(ABC):
         """The Hessian at ``weights`` times ``vector``: ``l2 v + Σ_i c_i · Cov_w(F(x_i, ·)) v``."""
         product: npt.NDArray[np.float64] = self.core.hessian_product(self._checked(weights), self._checked(vector))
         return product
+
+    def certifies(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:
+        """Of which problem a gap confirmed at these weights speaks; if of none, why not, as a clause."""
+        return "exact", ""
 
     @abstractmethod
     def with_l2(self, l2: float) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +52,17 @@ class Chain(Field):
     'converged'
     """
 
-    name: ClassVar[str] = "Chain"
-    offers: ClassVar[frozenset[str]] = frozenset(
-        {"exact marginals", "entropy", "clique tables", "compact potentials", "Hessian-vector products", "decoding"}
+    name: str = "Chain"
+    offers: frozenset[str] = frozenset(
+        {
+            "marginals",
+            "exact marginals",
+            "entropy",
+            "clique tables",
+            "compact potentials",
+            "Hessian-vector products",
+            "decoding",
+        }
     )
 
     def __init__(

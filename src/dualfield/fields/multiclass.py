@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,9 +49,10 @@ class Multiclass(Field):
     'converged'
     """
 
-    name: ClassVar[str] = "Multiclass"
-    offers: ClassVar[frozenset[str]] = frozenset(
+    name: str = "Multiclass"
+    offers: frozenset[str] = frozenset(
         {
+            "marginals",
             "exact marginals",
             "entropy",
             "clique tables",

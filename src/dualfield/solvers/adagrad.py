@@ -47,7 +47,7 @@ class AdaGrad(Solver):
     batch_size: int = 1
 
     name: ClassVar[str] = "AdaGrad"
-    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
+    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
         check_step(self.name, "eta", self.eta)

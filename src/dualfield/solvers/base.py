@@ -47,7 +47,7 @@ class Run(ABC):
     def worth_confirming(self, tol: float, understated: float) -> bool:
         """Whether the tolerance may be met; ``understated`` is by what factor the estimate was last too low."""
         gap, primal = self.estimate()
-        return gap * understated <= tol * primal
+        return gap * understated <= tol * abs(primal)
 
     def adopt(self) -> None:  # noqa: B027 - most runs have nothing to adopt
         """Use what the last confirming pass found, where that helps the run."""
@@ -140,7 +140,8 @@ class Solver(ABC):
         """Refuse a field that lacks something, by name."""
         missing = sorted(self.needs - field.offers)
         if missing:
-            raise TypeError(f"{self.name} needs {' and '.join(missing)}, which {field.name} does not offer.")
+            instead = f"; {field.instead}" if field.instead else ""
+            raise TypeError(f"{self.name} needs {' and '.join(missing)}, which {field.name} does not offer{instead}.")
 
 
 def check_number(owner: str, name: str, value: object, inside: Callable[[float], bool], rule: str) -> None:

@@ -44,7 +44,7 @@ class Hybrid(Solver):
     corrections: int = 10
 
     name: ClassVar[str] = "Hybrid"
-    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
+    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
         check_count(self.name, "first_sample", self.first_sample, 1)

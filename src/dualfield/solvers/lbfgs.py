@@ -35,7 +35,7 @@ class LBFGS(Solver):
     corrections: int = 10
 
     name: ClassVar[str] = "LBFGS"
-    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
+    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
         check_count("LBFGS", "corrections", self.corrections, 1)

@@ -50,7 +50,7 @@ class SAG(Solver):
     sampling: Literal["nus*", "nus", "uniform"] = "nus*"
 
     name: ClassVar[str] = "SAG"
-    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
+    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
         sampling_index(self.name, self.sampling)
@@ -73,7 +73,7 @@ class AverageGradientRun(PrimalRun):
 
     def worth_confirming(self, tol: float, understated: float) -> bool:
         gap, primal = self.estimate()
-        return gap * understated <= tol * primal
+        return gap * understated <= tol * abs(primal)
 
     def estimate(self) -> tuple[float, float]:
         gap, primal = self._core.estimate()

@@ -37,7 +37,7 @@ class SAGA(Solver):
     sampling: Literal["nus*", "nus", "uniform"] = "nus*"
 
     name: ClassVar[str] = "SAGA"
-    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
+    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
         sampling_index(self.name, self.sampling)

@@ -53,7 +53,7 @@ class SGD(Solver):
     batch_size: int = 1
 
     name: ClassVar[str] = "SGD"
-    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
+    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
         check_step(self.name, "eta", self.eta)

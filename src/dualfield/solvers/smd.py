@@ -55,7 +55,7 @@ class SMD(Solver):
     batch_size: int = 8
 
     name: ClassVar[str] = "SMD"
-    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "Hessian-vector products"})
+    needs: ClassVar[frozenset[str]] = frozenset({"marginals", "Hessian-vector products"})
 
     def __post_init__(self) -> None:
         check_step(self.name, "eta", self.eta)

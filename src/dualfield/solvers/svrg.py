@@ -38,7 +38,7 @@ class SVRG(Solver):
     inner_passes: int = 2
 
     name: ClassVar[str] = "SVRG"
-    needs: ClassVar[frozenset[str]] = frozenset({"exact marginals"})
+    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
         check_count(self.name, "inner_passes", self.inner_passes, 1)

@@ -1,0 +1,90 @@
+"""A ``GraphCRF`` or ``GridCRF`` as arrays and a description, for its model file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from dualfield.estimators.model_parts import (
+    DAMAGED,
+    check_dtype,
+    classes_of,
+    parameters_of,
+    plain_parameters,
+    plain_solution,
+    refusal,
+    solution_of,
+    weights_of,
+)
+from dualfield.estimators.training import check_parameters
+from dualfield.features import GridEncoding
+from dualfield.features.encoded_grids import check_grid_parameters
+from dualfield.fields import GraphLayout
+from dualfield.io.model_file import Arrays, read_model, write_model
+
+if TYPE_CHECKING:
+    from dualfield.estimators.graph_model import GraphModel
+
+__all__ = ["load", "save"]
+
+Model = TypeVar("Model", bound="GraphModel")
+
+
+def save(crf: GraphModel, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> None:
+    """Write a fitted model."""
+    check_is_fitted(crf)
+    check_dtype(dtype)
+    encoding: GridEncoding | None = getattr(crf, "encoding_", None)
+    description = {
+        "estimator": type(crf).__name__,
+        "parameters": plain_parameters(crf.get_params(deep=False)),
+        "classes": crf.classes_.tolist(),
+        "layout": dataclasses.asdict(crf.layout_),
+        "encoding": None if encoding is None else dataclasses.asdict(encoding),
+        "solution": plain_solution(crf.solution_),
+    }
+    write_model(path, {"weights": crf.weights_.astype(dtype)}, description)
+
+
+def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:
+    """Read a model, or refuse it in a sentence."""
+    arrays, description = read_model(path)
+    try:
+        if description["estimator"] != kind.__name__:
+            raise ValueError(f"it holds a model of another kind, {description['estimator']!r}")
+        return _restore(kind, arrays, description)
+    except DAMAGED as error:
+        raise refusal(path, kind.__name__, error) from error
+
+
+def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> Model:
+    crf = kind(**parameters_of(description["parameters"]))
+    check_parameters(crf)
+    classes = classes_of(description["classes"])
+    layout = GraphLayout(**description["layout"])
+    sizes = (layout.n_attributes, layout.n_edge_features)
+    if layout.n_labels != len(classes) or any(type(size) is not int or size < 0 for size in sizes):
+        raise ValueError("its layout is damaged")
+    weights = weights_of(arrays, layout.dimension)
+    if description["encoding"] is not None:
+        encoding = GridEncoding(**description["encoding"])
+        _check_encoding(encoding, layout)
+        crf._take_encoding(encoding)
+    crf.classes_, crf.layout_, crf.weights_ = classes, layout, weights
+    crf.solution_ = solution_of(description["solution"], weights)
+    return crf
+
+
+def _check_encoding(encoding: GridEncoding, layout: GraphLayout) -> None:
+    """Refuse an encoding that would not give the features that the layout has weights for."""
+    check_grid_parameters(encoding.neighbours, None if encoding.edge_features == "given" else encoding.edge_features)
+    contrast = encoding.edge_features == "contrast"
+    sound = (encoding.n_attributes, encoding.n_edge_features) == (layout.n_attributes, layout.n_edge_features)
+    mean = encoding.mean_difference
+    if not sound or contrast != (mean is not None) or not (mean is None or (np.isfinite(mean) and mean > 0)):
+        raise ValueError("its encoding of images is damaged")

@@ -1,0 +1,262 @@
+"""What ``GraphCRF`` and ``GridCRF`` share: training and prediction on encoded graphs."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from dualfield.driver import Callback
+from dualfield.estimators.training import check_parameters, in_ranges, train
+from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode_graph_labels
+from dualfield.fields import Graph, GraphLayout, PseudoLikelihood
+from dualfield.fields.base import check_sample_weight
+from dualfield.fields.graph import GraphInference
+from dualfield.solution import Solution
+from dualfield.solvers import Solver
+
+__all__ = ["GraphModel", "cut_nodes"]
+
+_PREDICTIONS = ("auto", "map", "max-marginals")
+
+
+class GraphModel(BaseEstimator):
+    """A conditional random field on graphs; subclasses say what X is.
+
+    ``GraphCRF`` explains the parameters.
+    """
+
+    l2: float
+    solver: str | Solver
+    inference: str
+    edge_weights: str
+    bias: bool
+    tol: float
+    max_passes: int
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    edge_l2: float | None
+    prediction: str
+    table_budget: int
+    damping: float
+    max_sweeps: int
+    inference_tol: float
+    warm_start: bool
+
+    classes_: npt.NDArray[Any]
+    layout_: GraphLayout
+    weights_: npt.NDArray[np.float64]
+    solution_: Solution
+
+    @abstractmethod
+    def _training_data(self, X: Any) -> EncodedGraphs | EncodedGrids:
+        """X as a field takes it."""
+
+    @abstractmethod
+    def _later_data(self, X: Any) -> EncodedGraphs | EncodedGrids:
+        """X encoded as in training, or refused."""
+
+    @abstractmethod
+    def _cut(self, flat: npt.NDArray[Any], data: Any) -> list[npt.NDArray[Any]]:
+        """An array with an entry per node, cut into one array per member of X."""
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, *, callbacks: Iterable[Callback] = ()
+    ) -> Self:
+        """Train on labelled graphs or images.
+
+        Parameters
+        ----------
+        X : list, or what ``encode`` returned
+            See the class.
+        y : list of arrays
+            Strings or integers, one per node or pixel.
+        sample_weight : array, shape (n,), optional
+            Weight of each loss; zero is allowed.
+        callbacks : iterable of callables
+            Called with a ``Progress`` after every pass; one that returns True ends training.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        self._check_prediction()
+        options: dict[str, Any] = {
+            "edge_l2": self.edge_l2,
+            "edge_weights": self.edge_weights,
+            "bias": self.bias,
+            "sample_weight": sample_weight,
+        }
+        inference = self._inference()  # checks the parameters of inference even where training needs none
+        data = self._training_data(X)
+        field: Graph | PseudoLikelihood
+        if self.inference == "pseudo_likelihood":
+            field = PseudoLikelihood(data, y, self.l2, **options)
+        else:
+            field = Graph(
+                data,
+                y,
+                self.l2,
+                **options,
+                inference=inference.method,
+                table_budget=inference.table_budget,
+                damping=inference.damping,
+                max_sweeps=inference.max_sweeps,
+                inference_tol=inference.tolerance,
+            )
+        self.solution_ = train(self, field, callbacks)
+        self.classes_, self.layout_, self.weights_ = field.classes, field.layout, self.solution_.weights
+        if isinstance(data, EncodedGrids):
+            self._take_encoding(data.encoding)
+        return self
+
+    def _take_encoding(self, encoding: GridEncoding) -> None:
+        """Keep how images were encoded, for images to come."""
+        raise TypeError(f"{type(self).__name__} has graphs, not images.")
+
+    @property
+    def node_weights_(self) -> npt.NDArray[np.float64]:
+        """The weights of (node feature, label) pairs, shape (d, K)."""
+        return self._part("node")
+
+    @property
+    def edge_weights_(self) -> npt.NDArray[np.float64]:
+        """For each edge feature the matrix of (first label, second label) weights, shape (De, K, K).
+
+        Without edge features there is one matrix.
+        """
+        return self._part("edge")
+
+    @property
+    def bias_(self) -> npt.NDArray[np.float64]:
+        """The weights of labels, shape (K,); zero without bias."""
+        return self._part("bias")
+
+    def _part(self, name: str) -> npt.NDArray[np.float64]:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"{name} weights appear in fit; this {type(self).__name__} is not fitted yet.")
+        return self.layout_.split(self.weights_).get(name, np.zeros(len(self.classes_)))
+
+    def predict(self, X: Any) -> list[npt.NDArray[Any]]:
+        """The labels of each member of X, an array like its part of y; ``prediction`` says by which rule."""
+        data, core, exact = self._compiled(X)
+        return self._cut(self.classes_[self._codes(core, exact)], data)
+
+    def predict_marginals(self, X: Any) -> list[npt.NDArray[np.float64]]:
+        """The probability of each label at each node, one array with a last axis of length K per member of X.
+
+        With approximate inference these are its pseudo-marginals.
+        """
+        data, core, _ = self._compiled(X)
+        return self._cut(in_ranges(lambda a, b: core.marginals(self.weights_, a, b), core.blocks, self.n_jobs), data)
+
+    def sample(
+        self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> list[npt.NDArray[Any]]:
+        """``n`` independent labellings of each member of X, drawn from ``p(y | x)``, stacked; exact inference only."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"n must be an integer, not negative; got {n!r}.")
+        data, core, exact = self._compiled(X)
+        if not exact:
+            raise ValueError(
+                f"sampling needs exact inference but inference={self.inference!r}; "
+                "call set_params(inference='junction_tree')."
+            )
+        seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=core.blocks)
+        draws = [core.sample(self.weights_, i, int(n), int(seed)) for i, seed in enumerate(seeds)]
+        flat = np.concatenate([codes.T for codes in draws]) if draws else np.empty((0, int(n)), dtype=np.int32)
+        return [np.moveaxis(labels, -1, 0) for labels in self._cut(self.classes_[flat], data)]
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of nodes labelled correctly. A label unseen in training counts as an error, with a warning."""
+        data, core, exact = self._compiled(X)
+        shapes = data.shapes if isinstance(data, EncodedGrids) else None
+        sizes = (data.graphs if isinstance(data, EncodedGrids) else data).sizes
+        if len(sizes) == 0:
+            raise ValueError("X has nothing to score.")
+        _, codes = encode_graph_labels(y, sizes, self.classes_, shapes=shapes)
+        unseen = int((codes < 0).sum())
+        if unseen:
+            warnings.warn(
+                f"{unseen} label{'' if unseen == 1 else 's'} of y did not occur in training; counted as errors.",
+                UserWarning,
+                stacklevel=2,
+            )
+        weights = check_sample_weight(sample_weight, len(sizes), "graph" if shapes is None else "image")
+        right = self._codes(core, exact) == codes
+        return float(np.average(right, weights=None if weights is None else np.repeat(weights, sizes)))
+
+    def inference_for(self, X: Any) -> str:
+        """By which inference X is predicted: "junction_tree", "bp", "trw" or "mean_field".
+
+        It is the one of training; "auto" stands for "junction_tree". After training on the pseudo-likelihood, which
+        is no inference, it is "junction_tree" where all of X fits ``table_budget`` and otherwise "trw".
+        """
+        _, core, exact = self._compiled(X)
+        del core
+        if exact:
+            return "junction_tree"
+        return "trw" if self.inference == "pseudo_likelihood" else self.inference
+
+    def _codes(self, core: Any, exact: bool) -> npt.NDArray[Any]:
+        self._check_prediction()
+        if self.prediction == "map" or (self.prediction == "auto" and exact):
+            return in_ranges(lambda a, b: core.decode(self.weights_, a, b), core.blocks, self.n_jobs)
+        marginals = in_ranges(lambda a, b: core.marginals(self.weights_, a, b), core.blocks, self.n_jobs)
+        return marginals.argmax(axis=1)
+
+    def _compiled(self, X: Any) -> tuple[Any, Any, bool]:
+        """The encoded data, the compiled field over it, and whether its inference is exact."""
+        check_is_fitted(self)
+        data = self._later_data(X)
+        arguments = self.layout_.arguments(data.graphs if isinstance(data, EncodedGrids) else data)
+        inference = self._inference()
+        if self.inference != "pseudo_likelihood":
+            return data, inference.compile(arguments), inference.exact
+        try:
+            return data, inference.compile(arguments), True
+        except ValueError:  # too large: documented in inference_for
+            return data, self._inference("trw").compile(arguments), False
+
+    def _inference(self, method: str | None = None) -> GraphInference:
+        if method is None:
+            method = "junction_tree" if self.inference == "pseudo_likelihood" else self.inference
+            if method not in ("auto", "junction_tree", "bp", "trw", "mean_field"):
+                raise ValueError(
+                    "inference must be 'auto', 'junction_tree', 'bp', 'trw', 'mean_field' or 'pseudo_likelihood'; "
+                    f"got {method!r}."
+                )
+        return GraphInference(method, self.table_budget, self.damping, self.max_sweeps, self.inference_tol)
+
+    def _check_prediction(self) -> None:
+        if self.prediction not in _PREDICTIONS:
+            raise ValueError(f"prediction must be 'auto', 'map' or 'max-marginals'; got {self.prediction!r}.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        tags.non_deterministic = False
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle carries the weights, not the solver's state.
+        return {name: value for name, value in super().__getstate__().items() if name != "_run"}
+
+
+def cut_nodes(flat: npt.NDArray[Any], graphs: EncodedGraphs) -> list[npt.NDArray[Any]]:
+    """An array with an entry per node, cut at the ends of the graphs."""
+    return [flat[a:b] for a, b in pairwise(graphs.offsets.tolist())]

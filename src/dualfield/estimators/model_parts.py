@@ -1,0 +1,108 @@
+"""What the model files of all estimators have in common: parameters, labels, weights, and how training went."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield import solvers
+from dualfield.io.model_file import Arrays
+from dualfield.solution import Solution
+
+__all__ = [
+    "DAMAGED",
+    "check_dtype",
+    "classes_of",
+    "parameters_of",
+    "plain_parameters",
+    "plain_solution",
+    "refusal",
+    "solution_of",
+    "typed",
+    "weights_of",
+]
+
+# What a description that is not as ``save`` writes it can lead to.
+DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+
+
+def refusal(path: str | os.PathLike[str], kind: str, error: BaseException) -> ValueError:
+    """The sentence that says why a file is no model of this kind."""
+    shown = f"it lacks {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+    return ValueError(f"{os.fspath(path)!r} cannot be used as a {kind}: {shown}.")
+
+
+def check_dtype(dtype: npt.DTypeLike) -> None:
+    """Refuse a type of weights that files do not have."""
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float64 or float32; got {dtype!r}.")
+
+
+def typed(arrays: Arrays, name: str, *types: type) -> npt.NDArray[Any]:
+    """An array of the file, of one of the types that ``save`` writes."""
+    if arrays[name].dtype not in types:
+        raise ValueError(f"its {name} are of type {arrays[name].dtype}")
+    return arrays[name]
+
+
+def classes_of(labels: list[Any]) -> npt.NDArray[Any]:
+    """The labels of a model, which are sorted and of one type."""
+    kinds = set(map(type, labels))
+    if len(labels) < 2 or kinds not in ({str}, {int}) or labels != sorted(set(labels)):
+        raise ValueError("its labels are damaged")
+    return np.array(labels)
+
+
+def weights_of(arrays: Arrays, dimension: int) -> npt.NDArray[np.float64]:
+    """The weights of a model, as many as its layout has."""
+    weights = typed(arrays, "weights", np.float64, np.float32).astype(np.float64)
+    if weights.shape != (dimension,):
+        raise ValueError(f"it should have {dimension} weights but has {weights.shape}")
+    if not np.isfinite(weights).all():
+        raise ValueError("some weights are not finite")
+    return weights
+
+
+def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Constructor parameters as JSON has them."""
+    plain = dict(parameters)
+    if isinstance(plain["solver"], solvers.Solver):
+        solver: Any = plain["solver"]
+        plain["solver"] = {"name": solver.name, **_plain_numbers(dataclasses.asdict(solver))}
+    if not isinstance(plain["random_state"], int | np.integer):
+        plain["random_state"] = None  # a generator's state is not part of a model
+    return _plain_numbers(plain)
+
+
+def _plain_numbers(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+
+
+def parameters_of(plain: dict[str, Any]) -> dict[str, Any]:
+    """The constructor's parameters that were written down."""
+    parameters = dict(plain)
+    if isinstance(parameters["solver"], dict):
+        options = dict(parameters["solver"])
+        name = options.pop("name")
+        if name not in solvers.BY_CLASS_NAME:
+            raise ValueError(f"its solver {name!r} is unknown")
+        parameters["solver"] = solvers.BY_CLASS_NAME[name](**options)
+    return parameters
+
+
+def plain_solution(solution: Solution) -> dict[str, Any]:
+    """How training went, as JSON has it."""
+    names = [f.name for f in dataclasses.fields(solution) if f.name not in ("weights", "history", "state")]
+    plain = {name: getattr(solution, name) for name in names}
+    # JSON has no NaN: an unknown value is null.
+    return {name: None if isinstance(value, float) and value != value else value for name, value in plain.items()}
+
+
+def solution_of(plain: dict[str, Any], weights: npt.NDArray[np.float64]) -> Solution:
+    """The solution that was written down, with these weights and no history."""
+    values: dict[str, Any] = {name: np.nan if value is None else value for name, value in plain.items()}
+    return Solution(weights=weights, history={}, **values)

@@ -1,0 +1,281 @@
+"""Fields on graphs with one label per node: exact on junction trees, or with approximate inference."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield import _core
+from dualfield.features import EncodedGraphs, EncodedGrids, encode_graph_labels, encode_graphs
+from dualfield.fields.base import Choice, Field, check_l2, check_sample_weight
+from dualfield.fields.graph_layout import GraphLayout
+from dualfield.solution import Certificate
+
+__all__ = ["INFERENCES", "TABLE_BUDGET", "Graph", "GraphField", "GraphInference"]
+
+INFERENCES = ("auto", "junction_tree", "bp", "trw", "mean_field")
+TABLE_BUDGET = 2**24
+
+_EXACT = frozenset(
+    {
+        "marginals",
+        "exact marginals",
+        "entropy",
+        "clique tables",
+        "compact potentials",
+        "Hessian-vector products",
+        "decoding",
+    }
+)
+_APPROXIMATE = frozenset({"marginals", "Hessian-vector products", "decoding"})
+_FEW_GRAPHS = 30
+
+
+@dataclass(frozen=True)
+class GraphInference:
+    """How graphs are inferred, and how hard to try.
+
+    Parameters
+    ----------
+    method : {"auto", "junction_tree", "bp", "trw", "mean_field"}
+        "junction_tree" is exact; "auto" is the same. "bp" is loopy belief propagation, "trw" its tree-reweighted
+        variant, an upper bound on log Z, "mean_field" the naive mean field, a lower bound.
+    table_budget : int
+        The most numbers that the clique tables of one graph may take.
+    damping, max_sweeps, tolerance : float, int, float
+        Of the approximate methods: the share of an old message that stays, the most sweeps over all messages, and
+        the largest change of a message in a sweep that counts as none.
+    """
+
+    method: str = "auto"
+    table_budget: int = TABLE_BUDGET
+    damping: float = 0.0
+    max_sweeps: int = 200
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if self.method not in INFERENCES:
+            names = ", ".join(map(repr, INFERENCES[:-1])) + f" or {INFERENCES[-1]!r}"
+            raise ValueError(f"inference must be {names}; got {self.method!r}.")
+        for name, value in (("table_budget", self.table_budget), ("max_sweeps", self.max_sweeps)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be a positive integer; got {value!r}.")
+        if not _is_number(self.damping) or not 0 <= self.damping < 1:
+            raise ValueError(f"damping must be a number in [0, 1); got {self.damping!r}.")
+        if not _is_number(self.tolerance) or not 0 < self.tolerance < math.inf:
+            raise ValueError(f"inference_tol must be a positive finite number; got {self.tolerance!r}.")
+
+    @property
+    def exact(self) -> bool:
+        """Whether it computes, rather than approximates."""
+        return self.method in ("auto", "junction_tree")
+
+    def compile(self, arguments: Any) -> Any:
+        """The compiled field with this inference; ``arguments`` are those of :meth:`GraphLayout.arguments`."""
+        if not self.exact:
+            return _core.LoopyGraph(*arguments, self.method, self.damping, int(self.max_sweeps), self.tolerance)
+        try:
+            return _core.Graph(*arguments, int(self.table_budget))
+        except ValueError as error:
+            if "budget" not in str(error):
+                raise
+            raise ValueError(
+                f"{str(error).rstrip('.')}; choose inference='trw', 'bp' or 'mean_field', train on the "
+                "pseudo-likelihood, or raise table_budget."
+            ) from None
+
+
+class GraphField(Field):
+    """What the fields on graphs share: data, weights, and penalties of nodes and edges."""
+
+    encoded: EncodedGraphs
+    layout: GraphLayout
+    classes: npt.NDArray[Any]
+    codes: npt.NDArray[np.int32]
+    edge_l2: float | None
+    sample_weight: npt.NDArray[np.float64] | None
+
+    def _prepare(
+        self,
+        X: Any,
+        y: Any,
+        l2: float,
+        edge_l2: float | None,
+        edge_weights: str,
+        bias: bool,
+        sample_weight: npt.ArrayLike | None,
+    ) -> None:
+        """Check and encode everything, then compile."""
+        self.l2 = check_l2(l2)
+        self.edge_l2 = None if edge_l2 is None else _check_edge_l2(edge_l2)
+        encoded = X.graphs if isinstance(X, EncodedGrids) else encode_graphs(X)
+        if len(encoded) == 0:
+            raise ValueError("X has no graphs; expected at least one.")
+        before = time.perf_counter(), time.process_time()
+        shapes = X.shapes if isinstance(X, EncodedGrids) else None
+        self.encoded = encoded
+        self.classes, self.codes = encode_graph_labels(y, encoded.sizes, shapes=shapes)
+        what = "graph" if shapes is None else "image"
+        self.sample_weight = check_sample_weight(sample_weight, len(encoded), what)
+        self.layout = GraphLayout(
+            encoded.n_attributes,
+            len(self.classes),
+            encoded.n_edge_features,
+            edge_weights,
+            bool(bias),
+            1.0 if self.edge_l2 is None else math.sqrt(self.l2 / self.edge_l2),
+        )
+        self.core = self._compile()
+        self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+
+    def _compile(self) -> Any:
+        raise NotImplementedError
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.layout.arguments(self.encoded, self.codes, self.sample_weight, self.l2)
+
+    def with_l2(self, l2: float) -> Any:
+        """The same graphs under another penalty; ``edge_l2`` changes in proportion."""
+        other = copy(self)
+        other.l2 = check_l2(l2)
+        other.edge_l2 = None if self.edge_l2 is None else self.edge_l2 * other.l2 / self.l2
+        before = time.perf_counter(), time.process_time()
+        other.core = other._compile()
+        other.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+        return other
+
+    def _content(self) -> list[Any]:
+        graphs = self.encoded
+        return [
+            *(self.l2, self.edge_l2, self.sample_weight, self.classes, self.codes, self.layout),
+            *(graphs.offsets, graphs.indptr, graphs.indices, graphs.values),
+            *(graphs.edge_offsets, graphs.ends, graphs.edge_features),
+        ]
+
+
+class Graph(GraphField):
+    """Labelled graphs as a training problem.
+
+    For a graph with node features x and edge features z, the labels y have the score
+
+        ``Σ_v ⟨w_{y_v}, x_v⟩ + b_{y_v} + Σ_{e=(u,v)} Σ_f z_{ef} W_f[y_u, y_v]``
+
+    with edges directed as given, and the objective is
+
+        ``l2/2 (‖w‖² + ‖b‖²) + edge_l2/2 ‖W‖² + Σ_i c_i · (log Z(x_i) − score(x_i, y_i))``,
+
+    where ``‖W‖²`` sums the squares of the edges' parameters (see ``edge_weights``). Weights are one flat vector,
+    ``[ attribute × label | edge feature × parameter | bias ]``, with edge weights divided by ``sqrt(l2/edge_l2)``, so
+    that the penalty is ``l2/2`` times its square; ``layout.split(weights)`` gives the natural ones.
+
+    With "junction_tree", log Z is exact. The approximate methods put their own value in its place: "trw" an upper
+    bound that keeps the objective convex, so a certificate speaks of that relaxed problem; "bp" (the Bethe
+    approximation) and "mean_field" (a lower bound) make it a function that is not convex, and nothing is proven.
+
+    Parameters
+    ----------
+    X : sequence of (node_features, edges) or (node_features, edges, edge_features), EncodedGraphs, or EncodedGrids
+        The graphs; see :func:`dualfield.features.encode_graphs`.
+    y : sequence of label sequences
+        One label per node; for EncodedGrids an array (height, width) per image.
+    l2 : float
+        Strength of the penalty.
+    edge_l2 : float, optional
+        Strength of the penalty on edge weights; by default ``l2``.
+    inference : {"auto", "junction_tree", "bp", "trw", "mean_field"}
+        "auto" is "junction_tree", and where that passes the budget an error says what else there is.
+    edge_weights : {"full", "symmetric", "potts", "ising"}
+        The parameters of an edge matrix W_f: all K², one for (a, b) and (b, a), one for equal labels, or for two
+        labels one that counts + for equal and − for unequal ones.
+    bias : bool
+        Whether labels have a bias weight.
+    sample_weight : array, shape (n,), optional
+        The ``c_i``, not negative.
+    table_budget : int
+        The most numbers that the clique tables of one graph may take.
+    damping, max_sweeps, inference_tol
+        Of approximate inference: the share of an old message that stays, the most sweeps, and the change of messages
+        that counts as none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield import fields, solve
+    >>> triangle = (np.eye(3), [(0, 1), (1, 2), (2, 0)])
+    >>> field = fields.Graph([triangle], [["a", "b", "a"]], l2=1.0)
+    >>> solve(field, "sdca", tol=1e-6).status
+    'converged'
+    """
+
+    name: str = "Graph"
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        l2: float = 1.0,
+        *,
+        edge_l2: float | None = None,
+        inference: str = "auto",
+        edge_weights: str = "full",
+        bias: bool = False,
+        sample_weight: npt.ArrayLike | None = None,
+        table_budget: int = TABLE_BUDGET,
+        damping: float = 0.0,
+        max_sweeps: int = 200,
+        inference_tol: float = 1e-8,
+    ) -> None:
+        self.inference = GraphInference(inference, table_budget, damping, max_sweeps, inference_tol)
+        self.offers = _EXACT if self.inference.exact else _APPROXIMATE
+        self.convex = self.inference.exact or inference == "trw"
+        if not self.inference.exact:
+            self.name = f"Graph with inference={inference!r}"
+            self.instead = "use inference='junction_tree', or a primal solver such as 'lbfgs'"
+        self._prepare(X, y, l2, edge_l2, edge_weights, bias, sample_weight)
+        self.default_solver = _default_solver(len(self.encoded), self.inference.exact)
+
+    def _compile(self) -> Any:
+        return self.inference.compile(self._arguments())
+
+    def certifies(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:
+        """Say "exact" for exact inference, "relaxed" for "trw" that converged, otherwise "none" and the reason."""
+        if self.inference.exact:
+            return "exact", ""
+        method = self.inference.method
+        _, converged = self.core.convergence(weights, 0, self.n_blocks)
+        missing = int((~converged.astype(bool)).sum())
+        if missing:
+            return "none", f"inference={method!r} did not converge on {missing} of {self.n_blocks} graphs"
+        if not self.convex:
+            return "none", f"with inference={method!r} the objective is not convex"
+        return "relaxed", ""
+
+    def _content(self) -> list[Any]:
+        return [*super()._content(), self.inference]
+
+
+def _default_solver(n_graphs: int, exact: bool) -> Choice:
+    if not exact:
+        return Choice("lbfgs", "with approximate inference it needs the fewest calls of it")
+    if n_graphs < _FEW_GRAPHS:
+        return Choice("lbfgs", f"with fewer than {_FEW_GRAPHS} graphs a pass costs nothing and it needs few")
+    return Choice("oeg", "on many small structures it was the first to a certificate or close to it, in little memory")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _check_edge_l2(edge_l2: object) -> float:
+    check: Callable[[object], float] = check_l2
+    try:
+        return check(edge_l2)
+    except ValueError:
+        raise ValueError(f"edge_l2 must be None or a positive finite number; got {edge_l2!r}.") from None

@@ -13,12 +13,6 @@
 
 namespace dualfield {
 
-// The tables of a graph would take more than was allowed.
-class BudgetPassed : public std::invalid_argument {
-   public:
-    using std::invalid_argument::invalid_argument;
-};
-
 class Graph : public GraphField {
    public:
     // budget: the most numbers that the tables of one block may take.
@@ -30,7 +24,7 @@ class Graph : public GraphField {
             key.push_back(static_cast<std::int32_t>(graph.nodes));
             auto& tree = known[std::move(key)];
             if (!tree) tree = std::make_shared<const JunctionTree>(graph, labels(), budget);
-            if (!tree->complete()) throw BudgetPassed(refusal(i, *tree, budget));
+            if (!tree->complete()) throw std::invalid_argument("graph " + std::to_string(i) + " " + tree->refusal());
             trees_.push_back(tree);
         }
     }
@@ -70,35 +64,10 @@ class Graph : public GraphField {
     }
 
     void compact(Index i, const double* table, double* m) const override {
-        const JunctionTree& tree = *trees_[i];
-        const Index K = labels();
-        std::fill(m, m + compact_size(i), 0.0);
-        for (Index v = 0; v < nodes(i); ++v) {
-            const Placement& place = tree.of_nodes()[v];
-            const Clique& c = tree.cliques()[place.clique];
-            if (place.separator >= 0) {
-                std::copy(table + place.separator, table + place.separator + K, m + v * K);
-            } else {
-                add_sums(K, c.size, place.positions, 1, table + c.table, m + v * K);
-            }
-        }
-        std::vector<double> pair(K * K), turned(K * K);
-        for (Index e = 0; e < edges_.count(i); ++e) {
-            const Placement& place = tree.of_edges()[e];
-            const Clique& c = tree.cliques()[place.clique];
-            const double* mu = table + c.table;  // all of it, where the clique is the edge
-            if (c.size > 2) {
-                std::fill(pair.begin(), pair.end(), 0.0);
-                add_sums(K, c.size, place.positions, 2, table + c.table, pair.data());
-                mu = pair.data();
-            }
-            if (place.turned) {
-                for (Index a = 0; a < K; ++a)
-                    for (Index b = 0; b < K; ++b) turned[b * K + a] = mu[a * K + b];
-                mu = turned.data();
-            }
-            edges_.add_edge(i, e, mu, m + node_size(i));
-        }
+        double* edge = m + node_size(i);
+        std::fill(edge, edge + edges_.compact_size(), 0.0);
+        JunctionTreeOracle().read(*trees_[i], table, m,
+                                  [&](Index e, const double* mu) { edges_.add_edge(i, e, mu, edge); });
     }
 
     void differentiate(Index i, const double* table, const double* dtheta, double* dm,
@@ -211,13 +180,6 @@ class Graph : public GraphField {
             body(tree.nodes(c), c.size, c.table, c.length, 1.0);
             if (c.rows > 0) body(tree.nodes(c), c.shared, c.separator, c.rows, -1.0);
         }
-    }
-
-    std::string refusal(Index i, const JunctionTree& tree, Index budget) const {
-        return "graph " + std::to_string(i) + " has too large cliques for exact inference: treewidth " +
-               std::to_string(tree.treewidth()) + " or more, so a table of " + std::to_string(labels()) + "^" +
-               std::to_string(tree.treewidth() + 1) + " numbers or all tables together pass the budget of " +
-               std::to_string(budget);
     }
 
     std::vector<std::shared_ptr<const JunctionTree>> trees_;

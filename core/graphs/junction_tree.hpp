@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <string>
 #include <vector>
 
 #include "graphs/clique_tables.hpp"
@@ -45,6 +46,13 @@ class JunctionTree {
 
     bool complete() const { return complete_; }
     Index treewidth() const { return treewidth_; }  // of this elimination, as far as it went
+    // Why it is not complete.
+    std::string refusal() const {
+        return "is too dense for exact inference: its treewidth is " + std::to_string(treewidth_) +
+               " or more (by min-fill), and a table of " + std::to_string(labels_) + "^" +
+               std::to_string(treewidth_ + 1) + " numbers, or all tables together, pass the budget of " +
+               std::to_string(budget_);
+    }
     Index eliminated() const { return static_cast<Index>(order_.size()); }
 
     Index labels() const { return labels_; }

@@ -41,10 +41,13 @@ class BeliefPropagation {
         double nodes = 0.0, edges = 0.0, largest = 0.0;
         for (Index v = 0; v < V; ++v) {
             passing_.belief(v, row_.data());
-            log_normalisers_[v] = log_sum_exp(K, row_.data());
-            // Two labels have beliefs relative to the first.
-            nodes += log_normalisers_[v] + (K == 2 ? potentials.node_of(v)[0] : 0.0);
-            if (node_marginals) exp_shifted(K, row_.data(), log_normalisers_[v], node_marginals + v * K);
+            const double top = maximum(K, row_.data());
+            exp_shifted(K, row_.data(), top, row_.data());
+            const double total = sum(K, row_.data());
+            log_normalisers_[v] = top + std::log(total);
+            nodes += log_normalisers_[v] + passing_.offset(v);
+            if (node_marginals)
+                for (Index k = 0; k < K; ++k) node_marginals[v * K + k] = row_[k] / total;
         }
         for (Index e = 0; e < E; ++e) {
             const double both =

@@ -119,6 +119,34 @@ class JunctionTreeOracle {
         }
     }
 
+    // From the marginals of cliques and separators: those of nodes, V x K, and body(e, matrix) with those of each edge. Any
+    // table will do whose parts agree, as they are linear.
+    template <class Body>
+    void read(const JunctionTree& tree, const double* table, double* nodes, Body&& body) {
+        const Index K = tree.labels();
+        for (const Placement& place : tree.of_nodes()) {
+            const Clique& c = tree.cliques()[place.clique];
+            if (place.separator >= 0) {
+                std::copy(table + place.separator, table + place.separator + K, nodes);
+            } else {
+                std::fill(nodes, nodes + K, 0.0);
+                add_sums(K, c.size, place.positions, 1, table + c.table, nodes);
+            }
+            nodes += K;
+        }
+        for (std::size_t e = 0; e < tree.of_edges().size(); ++e) {
+            const Placement& place = tree.of_edges()[e];
+            const Clique& c = tree.cliques()[place.clique];
+            const double* pair = table + c.table;  // all of it, where the clique is the edge
+            if (c.size > 2) {
+                message_.assign(K * K, 0.0);
+                add_sums(K, c.size, place.positions, 2, table + c.table, message_.data());
+                pair = message_.data();
+            }
+            body(static_cast<Index>(e), place.turned ? turn(K, pair) : pair);
+        }
+    }
+
     // Makes the marginals of neighbouring cliques agree: the distribution with the roots' marginals and then each clique's
     // conditionals.
     void repair(const JunctionTree& tree, double* table) {
@@ -152,13 +180,7 @@ class JunctionTreeOracle {
         for (Index e = 0; e < potentials.graph.edges; ++e) {
             const Placement& place = tree.of_edges()[e];
             const Clique& c = tree.cliques()[place.clique];
-            const double* factor = potentials.edge_of(e);
-            if (place.turned) {
-                turned_.resize(K * K);
-                for (Index a = 0; a < K; ++a)
-                    for (Index b = 0; b < K; ++b) turned_[b * K + a] = factor[a * K + b];
-                factor = turned_.data();
-            }
+            const double* factor = place.turned ? turn(K, potentials.edge_of(e)) : potentials.edge_of(e);
             if (c.size == 2) {  // the edge itself
                 std::copy(factor, factor + K * K, psi + c.table);
             } else {
@@ -233,6 +255,13 @@ class JunctionTreeOracle {
     static void sum_of_parent(const JunctionTree& tree, const Clique& c, const double* table, double* separator) {
         const Clique& parent = tree.cliques()[c.parent];
         add_sums(tree.labels(), parent.size, tree.shared_in_parent(c), c.shared, table + parent.table, separator);
+    }
+
+    const double* turn(Index K, const double* matrix) {
+        turned_.resize(K * K);
+        for (Index a = 0; a < K; ++a)
+            for (Index b = 0; b < K; ++b) turned_[b * K + a] = matrix[a * K + b];
+        return turned_.data();
     }
 
     // The part of a clique's table that agrees with the labels of the nodes it shares with its parent.

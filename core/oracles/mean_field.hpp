@@ -35,7 +35,7 @@ class MeanField {
         const bool known = !order_.build(graph) && static_cast<Index>(marginals_.size()) == V * K;
         field_.resize(K);
         marginals_.resize(V * K);
-        if (!warm || !known)
+        if (!warm || !known || E == 0)
             for (Index v = 0; v < V; ++v) softmax(K, potentials.node_of(v), &marginals_[v * K]);
         MeanFieldValue value{0.0, E == 0, 0, 0.0};
         while (!value.converged && value.sweeps < options.max_sweeps) {

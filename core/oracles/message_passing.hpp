@@ -59,7 +59,13 @@ class MessagePassing {
     const SweepOrder& order() const { return order_; }
     const MessageKernels<algebra>& kernels() const { return kernels_; }
 
-    // K numbers each, relative to the first label where there are two.
+    // What beliefs leave out of a node's potentials, so that large ones cost no precision.
+    double offset(Index v) const {
+        const double* node = potentials_.node_of(v);
+        return labels_ == 2 ? node[0] : maximum(labels_, node);
+    }
+
+    // K numbers each, the first of them zero where there are two.
     void belief(Index v, double* out) const { copy_row(&beliefs_[v * stride_], out); }
     void message(Index p, double* out) const { copy_row(&messages_[p * stride_], out); }
 
@@ -98,7 +104,8 @@ class MessagePassing {
             if (labels_ == 2) {
                 beliefs_[v] = node[1] - node[0];
             } else {
-                std::copy(node, node + labels_, &beliefs_[v * stride_]);
+                const double shift = offset(v);
+                for (Index k = 0; k < labels_; ++k) beliefs_[v * stride_ + k] = node[k] - shift;
             }
         }
         for (Index p = 0; p < order_.messages(); ++p) add_to_belief(p, weights_[p], &messages_[p * stride_]);

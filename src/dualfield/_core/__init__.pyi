@@ -183,6 +183,34 @@ class Graph(GeneralField):
     def treewidth(self, block: int) -> int: ...
     def sample(self, weights: Floats, block: int, count: int, seed: int) -> Ints: ...
 
+class LoopyGraph(GeneralField):
+    def __init__(
+        self,
+        offsets: Offsets,
+        indptr: Offsets,
+        indices: Ints,
+        values: Floats | None,
+        attributes: int,
+        labels: int,
+        edge_offsets: Offsets,
+        ends: Ints,
+        edge_features: Floats | None,
+        n_edge_features: int,
+        pattern: Ints,
+        pattern_values: Floats,
+        parameters: int,
+        edge_scale: float,
+        bias: bool,
+        y: Ints | None,
+        sample_weight: Floats | None,
+        l2: float,
+        inference: str,
+        damping: float,
+        max_sweeps: int,
+        tolerance: float,
+    ) -> None: ...
+    def convergence(self, weights: Floats, first: int, last: int) -> tuple[Offsets, npt.NDArray[np.bool_]]: ...
+
 class PseudoLikelihood(GeneralField):
     def __init__(
         self,
@@ -205,6 +233,15 @@ class PseudoLikelihood(GeneralField):
         sample_weight: Floats | None,
         l2: float,
     ) -> None: ...
+
+class JunctionTree:
+    def __init__(self, nodes: int, ends: Ints, labels: int, budget: int) -> None: ...
+    @property
+    def treewidth(self) -> int: ...
+    def cliques(self) -> list[tuple[Ints, int, int, int, int]]: ...
+    def infer(self, node: Floats, edge: Floats) -> tuple[float, Floats, Floats, Floats]: ...
+    def decode(self, node: Floats, edge: Floats) -> tuple[Ints, float]: ...
+    def sample(self, node: Floats, edge: Floats, count: int, seed: int) -> Ints: ...
 
 class _Dual:
     def start(self, seconds: float) -> bool: ...

@@ -23,7 +23,7 @@ from dualfield.estimators.model_parts import (
 )
 from dualfield.estimators.training import check_parameters
 from dualfield.features import GridEncoding
-from dualfield.features.grids import check_grid_parameters
+from dualfield.features.encoded_grids import check_grid_parameters
 from dualfield.fields import GraphLayout
 from dualfield.io.model_file import Arrays, read_model, write_model
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dualfield.estimators import graph_file
 from dualfield.estimators.graph_model import GraphModel, cut_nodes
 from dualfield.features import EncodedGrids, GridEncoding, encode_grids
-from dualfield.features.grids import check_grid_parameters
+from dualfield.features.encoded_grids import check_grid_parameters
 from dualfield.fields.graph import TABLE_BUDGET
 from dualfield.solvers import Solver
 

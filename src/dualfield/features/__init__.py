@@ -1,10 +1,11 @@
-"""Attributes and labels as numbers: vocabularies, encoders, and feature presets for column files."""
+"""Attributes and labels as numbers: vocabularies, encoders, feature presets for column files, grids."""
 
 from dualfield.features.encode import encode
 from dualfield.features.encoded import Encoded
 from dualfield.features.encoded_graphs import EncodedGraphs
+from dualfield.features.encoded_grids import EncodedGrids, GridEncoding, encode_grids
 from dualfield.features.graphs import encode_graph_labels, encode_graphs
-from dualfield.features.grids import EncodedGrids, GridEncoding, encode_grids, grid_edges
+from dualfield.features.grids import edge_differences, edge_ends, grid_edges
 from dualfield.features.labels import encode_labels
 from dualfield.features.presets import PRESETS, Preset, extract, extract_all
 from dualfield.features.vocabulary import Columns, Vocabulary
@@ -18,6 +19,8 @@ __all__ = [
     "GridEncoding",
     "Preset",
     "Vocabulary",
+    "edge_differences",
+    "edge_ends",
     "encode",
     "encode_graph_labels",
     "encode_graphs",

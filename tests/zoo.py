@@ -96,6 +96,13 @@ def random_graphs(
     return X, y
 
 
+def halved_images(n: int = 6, shape: tuple[int, int] = (3, 4), seed: int = 0) -> tuple[Any, Any]:
+    """Noisy pictures of two halves, divided at a random column."""
+    random = np.random.default_rng(seed)
+    y = [(np.arange(shape[1]) >= random.integers(1, shape[1])).astype(int) * np.ones(shape, int) for _ in range(n)]
+    return [np.stack([labels - 0.5 + random.normal(size=shape), np.ones(shape)], axis=2) for labels in y], y
+
+
 def chain(X: Any, y: Any, **options: Any) -> Field:
     return fields.Chain(X, y, **options)
 

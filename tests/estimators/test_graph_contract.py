@@ -175,7 +175,11 @@ def test_bad_graphs_are_refused_in_training_and_prediction(data: tuple[Any, Any]
     without = [(nodes, edges) for nodes, edges, _ in X if len(edges)]
     for act in (crf.predict, crf.predict_marginals, crf.sample, crf.encode, lambda Z: crf.score(Z, labels)):
         refuses(ValueError, r"edge 0 of graph 4 is \(0, 2\)", lambda a=act: a(bad))
-        refuses(ValueError, "graph 0 has 2 node features but the model was trained on 3", lambda a=act: a([(np.ones((2, 2)), [])] * 5))
+        refuses(
+            ValueError,
+            "graph 0 has 2 node features but .* 3",
+            lambda a=act: a([(np.ones((2, 2)), [])] * 5),
+        )
         refuses(ValueError, "graph 0 has 0 edge features but the model was trained on 2", lambda a=act: a(without))
     refuses(ValueError, "sample_weight", lambda: crf.fit(X, y, sample_weight=[1.0]))
 

@@ -320,9 +320,7 @@ def test_given_edge_features_come_by_encode() -> None:
     np.testing.assert_array_equal(crf.predict(crf.encode(X, rows))[0], same.predict(X)[0])
     refuses(ValueError, "no edge features came with the images", lambda: crf.predict(X))
     other = GridCRF(edge_features="contrast")
-    refuses(
-        ValueError, "came with the images but edge_features='contrast'", lambda: other.encode(X, rows)
-    )
+    refuses(ValueError, "came with the images but edge_features='contrast'", lambda: other.encode(X, rows))
 
 
 def test_neighbours_repair_noise() -> None:

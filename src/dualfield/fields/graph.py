@@ -80,9 +80,15 @@ class GraphInference:
     def compile(self, arguments: Any) -> Any:
         """The compiled field with this inference; ``arguments`` are those of :meth:`GraphLayout.arguments`."""
         if not self.exact:
-            return _core.LoopyGraph(*arguments, self.method, self.damping, int(self.max_sweeps), self.tolerance)
+            return _core.LoopyGraph(
+                *arguments,
+                inference=self.method,
+                damping=float(self.damping),
+                max_sweeps=int(self.max_sweeps),
+                tolerance=float(self.tolerance),
+            )
         try:
-            return _core.Graph(*arguments, int(self.table_budget))
+            return _core.Graph(*arguments, table_budget=int(self.table_budget))
         except ValueError as error:
             if "budget" not in str(error):
                 raise

@@ -77,18 +77,18 @@ class GraphInference:
         """Whether it computes, rather than approximates."""
         return self.method in ("auto", "junction_tree")
 
-    def compile(self, arguments: Any) -> Any:
+    def compile(self, arguments: dict[str, Any]) -> Any:
         """The compiled field with this inference; ``arguments`` are those of :meth:`GraphLayout.arguments`."""
         if not self.exact:
             return _core.LoopyGraph(
-                *arguments,
+                **arguments,
                 inference=self.method,
                 damping=float(self.damping),
                 max_sweeps=int(self.max_sweeps),
                 tolerance=float(self.tolerance),
             )
         try:
-            return _core.Graph(*arguments, table_budget=int(self.table_budget))
+            return _core.Graph(**arguments, table_budget=int(self.table_budget))
         except ValueError as error:
             if "budget" not in str(error):
                 raise
@@ -144,7 +144,7 @@ class GraphField(Field):
     def _compile(self) -> Any:
         raise NotImplementedError
 
-    def _arguments(self) -> tuple[Any, ...]:
+    def _arguments(self) -> dict[str, Any]:
         return self.layout.arguments(self.encoded, self.codes, self.sample_weight, self.l2)
 
     def with_l2(self, l2: float) -> Any:

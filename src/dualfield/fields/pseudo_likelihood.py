@@ -67,4 +67,4 @@ class PseudoLikelihood(GraphField):
         self._prepare(X, y, l2, edge_l2, edge_weights, bias, sample_weight)
 
     def _compile(self) -> Any:
-        return _core.PseudoLikelihood(*self._arguments())
+        return _core.PseudoLikelihood(**self._arguments())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from dualfield import SDCA, ChainCRF, GraphCRF, GridCRF, fields
+from dualfield.datasets import load_snakes
 from dualfield.features import encode_grids
 from tests.test_bad_input import refuses
 from tests.zoo import dense_sequences, random_graphs, weights_with_zeros
@@ -158,10 +160,14 @@ def gradient_of(crf: GraphCRF, data: tuple[Any, Any]) -> tuple[float, Any]:
 
 def test_inference_that_does_not_converge_proves_nothing(plain: tuple[Any, Any]) -> None:
     crf = GraphCRF(inference="trw", max_sweeps=1, inference_tol=1e-14, max_passes=3)
-    with pytest.warns(ConvergenceWarning, match=r"inference='trw' did not converge on \d+ of 30 graphs, so nothing"):
+    with pytest.warns(ConvergenceWarning, match=r"inference='trw' did not converge on \d+ of 30 graphs .*, so nothing"):
         crf.fit(*plain)
     assert crf.solution_.certificate == "none"
     assert np.isnan(crf.solution_.duality_gap)
+    settled = crf.converged(plain[0])
+    assert not settled.all()
+    assert settled[[len(edges) == 0 for _, edges in plain[0]]].all()
+    assert crf.set_params(inference="junction_tree").converged(plain[0]).all()
 
 
 def test_bounds_on_the_partition_function_bound_the_objective(plain: tuple[Any, Any]) -> None:
@@ -330,3 +336,25 @@ def test_neighbours_repair_noise() -> None:
     alone = np.mean([(x[..., 0] > 0) == labels for x, labels in zip(test_X, test_y, strict=True)])
     assert crf.score(test_X, test_y) > alone + 0.05
     assert crf.edge_weights_[0, 0, 0] > 0.5
+
+
+def test_snakes_are_told_apart_by_the_pseudo_likelihood(data_folder: Path) -> None:
+    snakes = load_snakes(data_folder / "snakes")
+    crf = GridCRF(inference="pseudo_likelihood", random_state=0)
+    crf.fit(crf.encode(snakes.X_train, snakes.edge_features_train), snakes.y_train)
+    assert crf.solution_.relative_gap <= 1e-3
+    assert crf.score(crf.encode(snakes.X_test, snakes.edge_features_test), snakes.y_test) > 0.98
+
+
+@pytest.mark.parametrize(("n", "columns", "name"), [(10, 3, "LBFGS"), (40, 3, "LBFGS"), (40, 90, "OEG")])
+def test_the_automatic_solver_is_said_with_its_reason(n: int, columns: int, name: str) -> None:
+    X, y = random_graphs(n, columns=columns)
+    assert f"({name} was chosen: " in GraphCRF(random_state=0).fit(X, y).solution_.message
+    assert "(LBFGS was chosen: with approximate" in GraphCRF(inference="trw").fit(X, y).solution_.message
+
+
+def test_predicting_nothing_gives_nothing(data: tuple[Any, Any]) -> None:
+    crf = GraphCRF(random_state=0).fit(*data)
+    nothing = crf.encode(data[0])[:0]
+    assert crf.predict(nothing) == crf.predict_marginals(nothing) == crf.sample(nothing) == []
+    refuses(ValueError, "X has nothing to score", lambda: crf.score(nothing, []))

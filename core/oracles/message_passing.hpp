@@ -36,7 +36,7 @@ class MessagePassing {
    public:
     // `warm`: from the messages of the last call, if it was on the same graph with as many labels.
     Passage run(const PairwisePotentials& potentials, const double* rho, const PropagationOptions& options, bool warm) {
-        const Index stride = potentials.labels == 2 ? 1 : padded(potentials.labels);
+        const Index stride = potentials.labels == 2 ? 1 : potentials.labels;
         const bool known = !order_.build(potentials.graph) && labels_ == potentials.labels;
         potentials_ = potentials;
         labels_ = potentials.labels;
@@ -47,8 +47,7 @@ class MessagePassing {
         for (Index p = 0; p < M; ++p) weights_[p] = kernels_.probability(order_.number[p] / 2);
         if (!warm || !known) messages_.assign(M * stride, 0.0);
         fresh_.resize(M * stride);
-        cavity_.assign(padded(labels_), 0.0);
-        scratch_.assign(padded(labels_), 0.0);
+        for (auto* rows : {&cavities_, &computed_}) rows->assign(kTogether * labels_ + padded(labels_), 0.0);
         refresh_beliefs();
         if (M == 0) return {true, 0, 0.0};
         const Passage passage = options.schedule == Schedule::kResidual ? pass_by_residual(options) : pass(options);
@@ -82,6 +81,7 @@ class MessagePassing {
     }
 
    private:
+    static constexpr Index kTogether = 64;  // messages whose scratch stays in the nearest cache
     // Beliefs are kept up to date by differences; so often they are summed anew, before rounding adds up.
     static constexpr Index kRefreshEvery = 8;
     // Changes below so many units in the last place of the largest belief are rounding.
@@ -146,9 +146,11 @@ class MessagePassing {
     // New messages into fresh_, from beliefs and messages that stay as they are meanwhile.
     void compute(Index first, Index last) {
         if (labels_ != 2) {
-            for (Index p = first; p < last; ++p) {
-                cavity(p, cavity_.data());
-                kernels_.message(p, cavity_.data(), scratch_.data(), &fresh_[p * stride_]);
+            for (Index from = first; from < last; from += kTogether) {
+                const Index count = std::min(kTogether, last - from);
+                for (Index i = 0; i < count; ++i) cavity(from + i, &cavities_[i * labels_]);
+                kernels_.messages(from, count, cavities_.data(), computed_.data());
+                std::copy(computed_.begin(), computed_.begin() + count * labels_, &fresh_[from * labels_]);
             }
             return;
         }
@@ -235,11 +237,11 @@ class MessagePassing {
     }
 
     PairwisePotentials potentials_{};
-    Index labels_ = 0, stride_ = 1;  // two labels: log-odds, one number; otherwise padded rows
+    Index labels_ = 0, stride_ = 1;  // two labels: log-odds, one number; otherwise rows of K
     double rounding_ = 0.0;
     SweepOrder order_;
     MessageKernels<algebra> kernels_;
-    std::vector<double> beliefs_, messages_, fresh_, weights_, cavity_, scratch_;
+    std::vector<double> beliefs_, messages_, fresh_, weights_, cavities_, computed_;
 };
 
 }  // namespace dualfield

@@ -7,12 +7,36 @@
 // is told by log-odds, f(1) - f(0) in and log M(1) - log M(0) out, at one exponential and one logarithm.
 #pragma once
 
+#include <type_traits>
+
 #include "graphs/sweep_order.hpp"
 #include "math/vector.hpp"
 
 namespace dualfield {
 
 enum class Algebra { kSum, kMax };
+
+// Calls action(std::integral_constant<Index, K>) for a few labels, where loops of known length are several times faster,
+// and with 0 otherwise.
+template <class Action>
+decltype(auto) with_known_labels(Index labels, Action&& action) {
+    switch (labels) {
+        case 3:
+            return action(std::integral_constant<Index, 3>());
+        case 4:
+            return action(std::integral_constant<Index, 4>());
+        case 5:
+            return action(std::integral_constant<Index, 5>());
+        case 6:
+            return action(std::integral_constant<Index, 6>());
+        case 7:
+            return action(std::integral_constant<Index, 7>());
+        case 8:
+            return action(std::integral_constant<Index, 8>());
+        default:
+            return action(std::integral_constant<Index, 0>());
+    }
+}
 
 template <Algebra algebra>
 class MessageKernels {
@@ -59,20 +83,21 @@ class MessageKernels {
     // For any number of labels: `count` messages from place `first` on, whose f are packed in rows of K, into rows of K
     // whose largest entry is zero. Exponentials and logarithms run over many messages at once, so that few labels fill
     // whole vectors too. Both arrays have room for padded(K) more; f is lost.
+    template <Index known>
     void messages(Index first, Index count, double* f, double* out) const {
-        const Index K = potentials_.labels;
+        const Index K = known > 0 ? known : potentials_.labels;
         if (algebra == Algebra::kSum && any_wide_) {
             for (Index i = 0; i < count; ++i) {
                 if (wide(first + i)) {
                     exact_message(first + i, f + i * K, out + i * K);
                 } else {
-                    narrow_messages(first + i, 1, f + i * K, out + i * K);
+                    narrow_messages<known>(first + i, 1, f + i * K, out + i * K);
                 }
             }
         } else {
-            narrow_messages(first, count, f, out);
+            narrow_messages<known>(first, count, f, out);
         }
-        for (Index i = 0; i < count; ++i) subtract_maximum(K, out + i * K);
+        for (Index i = 0; i < count; ++i) shift_to_zero<known>(out + i * K);
     }
 
    private:
@@ -83,10 +108,11 @@ class MessageKernels {
         return (x > y ? x : y) + std::log1p(std::exp(-(x > y ? x - y : y - x)));
     }
 
+    template <Index known>
     void narrow_messages(Index first, Index count, double* f, double* out) const {
-        const Index K = potentials_.labels, P = padded(K);
+        const Index K = known > 0 ? known : potentials_.labels, P = padded(K);
         if constexpr (algebra == Algebra::kSum) {
-            for (Index i = 0; i < count; ++i) subtract_maximum(K, f + i * K);
+            for (Index i = 0; i < count; ++i) shift_to_zero<known>(f + i * K);
             exp_shifted(count * K, f, 0.0, f);
         }
         for (Index i = 0; i < count; ++i) {
@@ -109,6 +135,17 @@ class MessageKernels {
         if constexpr (algebra == Algebra::kSum) {
 #pragma omp simd
             for (Index k = 0; k < count * K; ++k) out[k] = fast_log(out[k]);
+        }
+    }
+
+    template <Index known>
+    void shift_to_zero(double* x) const {
+        if constexpr (known == 0) {
+            subtract_maximum(potentials_.labels, x);
+        } else {
+            double top = x[0];
+            for (Index k = 1; k < known; ++k) top = x[k] > top ? x[k] : top;
+            for (Index k = 0; k < known; ++k) x[k] -= top;
         }
     }
 

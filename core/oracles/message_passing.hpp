@@ -146,12 +146,7 @@ class MessagePassing {
     // New messages into fresh_, from beliefs and messages that stay as they are meanwhile.
     void compute(Index first, Index last) {
         if (labels_ != 2) {
-            for (Index from = first; from < last; from += kTogether) {
-                const Index count = std::min(kTogether, last - from);
-                for (Index i = 0; i < count; ++i) cavity(from + i, &cavities_[i * labels_]);
-                kernels_.messages(from, count, cavities_.data(), computed_.data());
-                std::copy(computed_.begin(), computed_.begin() + count * labels_, &fresh_[from * labels_]);
-            }
+            with_known_labels(labels_, [&](auto known) { compute_rows<known()>(first, last); });
             return;
         }
         const double* beliefs = beliefs_.data();
@@ -164,6 +159,23 @@ class MessagePassing {
         if (!kernels_.any_wide()) return;
         for (Index p = first; p < last; ++p)
             if (kernels_.wide(p)) fresh[p] = kernels_.exact_binary(p, beliefs[source[p]] - messages[opposite[p]]);
+    }
+
+    template <Index known>
+    void compute_rows(Index first, Index last) {
+        const Index K = known > 0 ? known : labels_;
+        for (Index from = first; from < last; from += kTogether) {
+            const Index count = std::min(kTogether, last - from);
+            for (Index i = 0; i < count; ++i) {
+                const double* belief = &beliefs_[order_.source[from + i] * K];
+                const double* back = &messages_[order_.opposite[from + i] * K];
+                double* cavity = &cavities_[i * K];
+#pragma omp simd
+                for (Index k = 0; k < K; ++k) cavity[k] = belief[k] - back[k];
+            }
+            kernels_.template messages<known>(from, count, cavities_.data(), computed_.data());
+            std::copy(computed_.begin(), computed_.begin() + count * K, &fresh_[from * K]);
+        }
     }
 
     // Moves the messages by `step` towards fresh_; the largest change of log-odds that the full step would make.
@@ -184,14 +196,28 @@ class MessagePassing {
             for (Index p = first; p < last; ++p) beliefs_[target[p]] += weights_[p] * fresh[p];
             return residual;
         }
+        return with_known_labels(labels_, [&](auto known) { return apply_rows<known()>(first, last, step); });
+    }
+
+    template <Index known>
+    double apply_rows(Index first, Index last, double step) {
+        const Index K = known > 0 ? known : labels_;
+        double residual = 0.0;
         for (Index p = first; p < last; ++p) {
-            double* fresh = &fresh_[p * stride_];
-            double* message = &messages_[p * stride_];
-            for (Index k = 0; k < labels_; ++k) fresh[k] -= message[k];
-            residual = std::max(residual, maximum(labels_, fresh) - minimum(labels_, fresh));
-            scale(labels_, step, fresh);
-            for (Index k = 0; k < labels_; ++k) message[k] += fresh[k];
-            add_to_belief(p, weights_[p], fresh);
+            const double* fresh = &fresh_[p * K];
+            double* message = &messages_[p * K];
+            double* belief = &beliefs_[order_.target[p] * K];
+            const double weight = weights_[p];
+            double low = std::numeric_limits<double>::infinity(), high = -low;
+#pragma omp simd reduction(min : low) reduction(max : high)
+            for (Index k = 0; k < K; ++k) {
+                const double change = fresh[k] - message[k];
+                low = change < low ? change : low;
+                high = change > high ? change : high;
+                message[k] += step * change;
+                belief[k] += weight * (step * change);
+            }
+            residual = high - low > residual ? high - low : residual;
         }
         return residual;
     }

@@ -16,8 +16,8 @@ namespace dualfield {
 
 enum class Algebra { kSum, kMax };
 
-// Calls action(std::integral_constant<Index, K>) for a few labels, where loops of known length are several times faster,
-// and with 0 otherwise.
+// Calls action(std::integral_constant<Index, K>) for a few labels, where loops of known length are several times
+// faster, and with 0 otherwise.
 template <class Action>
 decltype(auto) with_known_labels(Index labels, Action&& action) {
     switch (labels) {

@@ -3,8 +3,8 @@
 // The belief of node t is theta_t + sum over its edges of rho_e log M_{e->t}; a message over edge e from t is computed
 // from the belief of t less log M_{e->t} (message_kernels.hpp). With rho = 1 this is belief propagation, with the
 // probabilities of a mixture of forests the tree-reweighted one (Wainwright et al., 2005). Damping mixes the logarithms
-// of the old and the new message. A message counts as changed by how far the log-odds between any two labels move, before
-// damping, so that damping cannot pass for convergence.
+// of the old and the new message. A message counts as changed by how far the log-odds between any two labels move,
+// before damping, so that damping cannot pass for convergence.
 #pragma once
 
 #include "oracles/message_kernels.hpp"
@@ -108,17 +108,12 @@ class MessagePassing {
                 for (Index k = 0; k < labels_; ++k) beliefs_[v * stride_ + k] = node[k] - shift;
             }
         }
-        for (Index p = 0; p < order_.messages(); ++p) add_to_belief(p, weights_[p], &messages_[p * stride_]);
-        rounding_ = V > 0 ? kRounding * largest_magnitude(V * stride_, beliefs_.data()) : 0.0;
-    }
-
-    void add_to_belief(Index p, double factor, const double* change) {
-        double* belief = &beliefs_[order_.target[p] * stride_];
-        if (labels_ == 2) {
-            belief[0] += factor * change[0];
-        } else {
-            for (Index k = 0; k < labels_; ++k) belief[k] += factor * change[k];
+        for (Index p = 0; p < order_.messages(); ++p) {
+            double* belief = &beliefs_[order_.target[p] * stride_];
+            const double* message = &messages_[p * stride_];
+            for (Index k = 0; k < stride_; ++k) belief[k] += weights_[p] * message[k];
         }
+        rounding_ = V > 0 ? kRounding * largest_magnitude(V * stride_, beliefs_.data()) : 0.0;
     }
 
     Passage pass(const PropagationOptions& options) {

@@ -239,7 +239,8 @@ class Graph(GraphField):
     ) -> None:
         self.inference = GraphInference(inference, table_budget, damping, max_sweeps, inference_tol)
         self.offers = _EXACT if self.inference.exact else _APPROXIMATE
-        self.convex = self.inference.exact or inference == "trw"
+        self.exact = self.inference.exact
+        self.convex = self.exact or inference == "trw"
         if not self.inference.exact:
             self.name = f"Graph with inference={inference!r}"
             self.instead = "use inference='junction_tree', or a primal solver such as 'lbfgs'"

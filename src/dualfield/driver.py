@@ -248,8 +248,9 @@ class _Drive:
         self.bound = self.run.bound
         field = self.run.field
         if not field.exact and math.isfinite(self.bound.gap):
-            # Lower bounds from earlier weights, where inference may not have converged, prove nothing: only the gradient
-            # here counts. ‖∇P‖² / (2 l2) bounds the distance of a convex P; of another, it tells of a flat place.
+            # Lower bounds from earlier weights, where inference may not have converged, prove nothing: only the
+            # gradient here counts. ‖∇P‖² / (2 l2) bounds the distance of a convex P; of another, it tells of a flat
+            # place.
             primal, gradient = field.gradient(self.run.certified_weights())
             gap = float(gradient @ gradient) / (2 * field.l2)
             self.bound = Bound(primal, primal - gap if field.convex else math.nan, gap)

@@ -334,23 +334,30 @@ void bind_graphs(nb::module_& m) {
         },
         "inference"_a, "damping"_a, "max_sweeps"_a, "tolerance"_a);
     loopy.def(
-        "convergence",
+        "infer",
         [](const LoopyGraph& field, Vector<double> w, Index first, Index last) {
             check_weights(field, w);
             check_range(field, first, last);
             const auto count = static_cast<std::size_t>(last - first);
+            auto marginals =
+                new_array<double, 2>({positions_between(field, first, last), static_cast<std::size_t>(field.labels())});
             auto sweeps = new_array<Index, 1>({count});
             auto converged = new_array<bool, 1>({count});
             nb::gil_scoped_release release;
             GeneralField::Workspace workspace;
+            std::vector<double> m;
+            double* out = marginals.data();
             for_each_scored(field, w.data(), first, last, [&](Index i, const double* theta) {
-                const Approximation found = field.report(i, theta, workspace);
+                const Approximation found = field.infer_and_report(i, theta, room(m, field.compact_size(i)), workspace);
+                const auto size = static_cast<Index>(positions_between(field, i, i + 1)) * field.labels();
+                out = std::copy(m.data(), m.data() + size, out);
                 sweeps.data()[i - first] = found.sweeps;
                 converged.data()[i - first] = found.converged;
             });
-            return std::make_pair(sweeps, converged);
+            return std::make_tuple(marginals, sweeps, converged);
         },
-        "weights"_a.noconvert(), "first"_a, "last"_a, "(sweeps, whether they converged) for blocks first .. last - 1.");
+        "weights"_a.noconvert(), "first"_a, "last"_a,
+        "(node marginals, sweeps, whether they converged) for blocks first .. last - 1.");
 
     nb::class_<PseudoLikelihood, GeneralField> pseudo(m, "PseudoLikelihood",
                                                       "Every node given the labels of its neighbours.");

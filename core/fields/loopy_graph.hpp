@@ -46,12 +46,12 @@ class LoopyGraph : public GraphField {
     }
 
     double infer(Index i, const double* theta, double* m, Workspace& workspace) const override {
-        return infer_with(i, theta, m, workspace.as<Scratch>(), options_, false);
+        return infer_and_report(i, theta, m, workspace).log_partition;
     }
 
-    // How inference went on one block.
-    Approximation report(Index i, const double* theta, Workspace& workspace) const {
-        return run(i, theta, nullptr, nullptr, workspace.as<Scratch>(), options_, false);
+    // The same, and how it went.
+    Approximation infer_and_report(Index i, const double* theta, double* m, Workspace& workspace) const {
+        return infer_with(i, theta, m, workspace.as<Scratch>(), options_, false);
     }
 
     // A labelling of large score, by TRW-S.
@@ -100,15 +100,15 @@ class LoopyGraph : public GraphField {
         std::vector<double> edge_potentials, edge_marginals;
     };
 
-    double infer_with(Index i, const double* theta, double* m, Scratch& scratch, const PropagationOptions& options,
-                      bool warm) const {
+    Approximation infer_with(Index i, const double* theta, double* m, Scratch& scratch,
+                             const PropagationOptions& options, bool warm) const {
         const Index edges = edges_.count(i), square = edges_.matrix();
         double* edge_marginals = room(scratch.edge_marginals, edges * square);
-        const double log_z = run(i, theta, m, edge_marginals, scratch, options, warm).log_partition;
+        const Approximation found = run(i, theta, m, edge_marginals, scratch, options, warm);
         double* edge = m + node_size(i);
         std::fill(edge, edge + edges_.compact_size(), 0.0);
         for (Index e = 0; e < edges; ++e) edges_.add_edge(i, e, edge_marginals + e * square, edge);
-        return log_z;
+        return found;
     }
 
     Approximation run(Index i, const double* theta, double* nodes, double* edge_marginals, Scratch& scratch,

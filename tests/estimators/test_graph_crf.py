@@ -358,3 +358,15 @@ def test_predicting_nothing_gives_nothing(data: tuple[Any, Any]) -> None:
     nothing = crf.encode(data[0])[:0]
     assert crf.predict(nothing) == crf.predict_marginals(nothing) == crf.sample(nothing) == []
     refuses(ValueError, "X has nothing to score", lambda: crf.score(nothing, []))
+
+
+def test_predictions_warn_where_inference_has_not_settled() -> None:
+    random = np.random.default_rng(0)
+    edges = [(s, t) for s in range(6) for t in range(s)]
+    X = [(random.normal(size=(6, 2)), edges), (random.normal(size=(1, 2)), [])]
+    y = [random.integers(2, size=6), [0]]
+    crf = GraphCRF(inference="bp", l2=0.1).fit(X, y).set_params(max_sweeps=1)
+    assert crf.converged(X).tolist() == [False, True]
+    for predict in (crf.predict, crf.predict_marginals):
+        with pytest.warns(ConvergenceWarning, match="did not converge on 1 of 2 members of X"):
+            predict(X)

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -157,8 +158,8 @@ class GraphModel(BaseEstimator):
 
         With approximate inference these are its pseudo-marginals; :meth:`converged` says where they are settled.
         """
-        data, core, _ = self._compiled(X)
-        return self._cut(in_ranges(lambda a, b: core.marginals(self.weights_, a, b), core.blocks, self.n_jobs), data)
+        data, core, exact = self._compiled(X)
+        return self._cut(self._marginals(core, exact), data)
 
     def sample(
         self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
@@ -211,14 +212,35 @@ class GraphModel(BaseEstimator):
         _, core, exact = self._compiled(X)
         if exact:
             return np.ones(core.blocks, dtype=np.bool_)
-        return in_ranges(lambda a, b: core.convergence(self.weights_, a, b)[1], core.blocks, self.n_jobs)
+        return in_ranges(lambda a, b: core.infer(self.weights_, a, b)[2], core.blocks, self.n_jobs)
 
     def _codes(self, core: Any, exact: bool) -> npt.NDArray[Any]:
         self._check_prediction()
         if self.prediction == "map" or (self.prediction == "auto" and exact):
             return in_ranges(lambda a, b: core.decode(self.weights_, a, b), core.blocks, self.n_jobs)
-        marginals = in_ranges(lambda a, b: core.marginals(self.weights_, a, b), core.blocks, self.n_jobs)
-        return marginals.argmax(axis=1)
+        return self._marginals(core, exact).argmax(axis=1)
+
+    def _marginals(self, core: Any, exact: bool) -> npt.NDArray[np.float64]:
+        """The marginals of all nodes, with a warning where approximate inference has not settled."""
+        if exact:
+            return in_ranges(lambda a, b: core.marginals(self.weights_, a, b), core.blocks, self.n_jobs)
+        unsettled = 0
+
+        def infer(first: int, last: int) -> npt.NDArray[np.float64]:
+            nonlocal unsettled
+            marginals, _, converged = core.infer(self.weights_, first, last)
+            unsettled += int((~converged).sum())
+            return marginals
+
+        found = in_ranges(infer, core.blocks, self.n_jobs)
+        if unsettled:
+            warnings.warn(
+                f"Inference did not converge on {unsettled} of {core.blocks} members of X, whose marginals are what "
+                "the last sweep left; converged(X) says which; raise max_sweeps or damping.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return found
 
     def _compiled(self, X: Any) -> tuple[Any, Any, bool]:
         """The encoded data, the compiled field over it, and whether its inference is exact."""

@@ -267,7 +267,7 @@ class Graph(GraphField):
         if self.inference.exact:
             return "exact", ""
         method = self.inference.method
-        _, converged = self.core.convergence(weights, 0, self.n_blocks)
+        *_, converged = self.core.infer(weights, 0, self.n_blocks)
         missing = int((~converged.astype(bool)).sum())
         if missing:
             hint = "raise max_sweeps or damping"

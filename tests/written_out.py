@@ -51,7 +51,10 @@ class WrittenOut:
     def __init__(self, field: Field) -> None:
         self.field, self.l2, self.dimension = field, field.l2, field.dimension
         c = np.ones(field.n_blocks) if field.sample_weight is None else field.sample_weight
-        block = self._chain_block if isinstance(field, fields.Chain) else self._point
+        if isinstance(field, fields.PseudoLikelihood) and field.sample_weight is not None:
+            c = np.repeat(field.sample_weight, field.encoded.sizes)
+        kinds = {fields.Chain: self._chain_block, fields.Graph: self._graph, fields.PseudoLikelihood: self._node}
+        block = next((make for kind, make in kinds.items() if isinstance(field, kind)), self._point)
         self.blocks = [block(i, c[i]) for i in range(field.n_blocks)]
         self.active = np.flatnonzero(c > 0).tolist()
 
@@ -116,6 +119,50 @@ class WrittenOut:
             x = np.append(x, 1.0)
         vectors = np.array([np.outer(x, row).ravel() for row in np.eye(K)])
         return Block(all_labellings(1, K), vectors, [field.codes[i]], c)
+
+    def _graph(self, i: int, c: float) -> Block:
+        field: Any = self.field
+        first, last = field.encoded.offsets[i], field.encoded.offsets[i + 1]
+        labellings = all_labellings(last - first, len(field.classes))
+        vectors = np.array([graph_features(field, i, labels) for labels in labellings])
+        return Block(labellings, vectors, field.codes[first:last], c)
+
+    def _node(self, v: int, c: float) -> Block:
+        """One node at each of its labels, the rest of its graph at the true ones."""
+        field: Any = self.field
+        offsets, K = field.encoded.offsets, len(field.classes)
+        i = int(np.searchsorted(offsets, v, side="right")) - 1
+        labels = np.tile(field.codes[offsets[i] : offsets[i + 1]], (K, 1))
+        labels[:, v - offsets[i]] = np.arange(K)
+        return Block(all_labellings(1, K), np.array([graph_features(field, i, y) for y in labels]), [field.codes[v]], c)
+
+
+def graph_features(field: Any, i: int, labels: Any) -> Any:
+    """``F(x, y)`` of graph i in the layout [ attribute × label | edge feature × parameter | bias ]."""
+    graphs, layout = field.encoded, field.layout
+    K, kind, first = layout.n_labels, layout.edge_weights, graphs.offsets[i]
+    node = np.zeros((layout.n_attributes, K))
+    parameters = {"full": K * K, "symmetric": K * (K + 1) // 2, "potts": 1, "ising": 1}[kind]
+    edge = np.zeros((max(graphs.n_edge_features, 1), parameters))
+    bias = np.zeros(K)
+    for v, label in enumerate(labels):
+        bias[label] += 1.0
+        for entry in range(graphs.indptr[first + v], graphs.indptr[first + v + 1]):
+            node[graphs.indices[entry], label] += 1.0 if graphs.values is None else graphs.values[entry]
+    in_order = [(a, b) for a in range(K) for b in range(a, K)]
+    for e in range(graphs.edge_offsets[i], graphs.edge_offsets[i + 1]):
+        a, b = (int(labels[v]) for v in graphs.ends[e])
+        z = np.ones(1) if graphs.edge_features is None else graphs.edge_features[e]
+        if kind == "full":
+            edge[:, a * K + b] += z
+        elif kind == "symmetric":
+            edge[:, in_order.index((min(a, b), max(a, b)))] += z
+        elif kind == "ising":
+            edge[:, 0] += z if a == b else -z
+        elif a == b:
+            edge[:, 0] += z
+    scale = 1.0 if field.edge_l2 is None else np.sqrt(field.l2 / field.edge_l2)
+    return np.concatenate([node.ravel(), scale * edge.ravel(), *([bias] if layout.bias else [])])
 
 
 def visited_batch(core: Any) -> list[int]:

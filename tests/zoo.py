@@ -76,6 +76,33 @@ def word_sequences(n: int, seed: int = 0) -> tuple[list[Any], list[Any]]:
     return X, y
 
 
+def random_graphs(
+    n: int, labels: int = 3, columns: int = 3, largest: int = 4, edge_width: int | None = None, seed: int = 0
+) -> tuple[list[Any], list[Any]]:
+    """Graphs with loops, isolated nodes and edges in both directions, whose labels depend on the nodes' features."""
+    random = np.random.default_rng(seed)
+    map_to_labels = random.normal(size=(columns, labels))
+    X: list[Any] = []
+    y = []
+    for _ in range(n):
+        size = int(random.integers(1, largest + 1))
+        nodes = random.normal(size=(size, columns))
+        pairs = [(a, b) if random.random() < 0.5 else (b, a) for a in range(size) for b in range(a)]
+        edges = np.array([pair for pair in pairs if random.random() < 0.7], dtype=int).reshape(-1, 2)
+        rows = () if edge_width is None else (random.normal(size=(len(edges), edge_width)),)
+        X.append((nodes, edges, *rows))
+        y.append((nodes @ map_to_labels + random.gumbel(size=(size, labels))).argmax(axis=1))
+    y[0][0], y[-1][-1] = 0, labels - 1
+    return X, y
+
+
+def halved_images(n: int = 6, shape: tuple[int, int] = (3, 4), seed: int = 0) -> tuple[Any, Any]:
+    """Noisy pictures of two halves, divided at a random column."""
+    random = np.random.default_rng(seed)
+    y = [(np.arange(shape[1]) >= random.integers(1, shape[1])).astype(int) * np.ones(shape, int) for _ in range(n)]
+    return [np.stack([labels - 0.5 + random.normal(size=shape), np.ones(shape)], axis=2) for labels in y], y
+
+
 def chain(X: Any, y: Any, **options: Any) -> Field:
     return fields.Chain(X, y, **options)
 
@@ -114,6 +141,10 @@ PROBLEMS: dict[str, Callable[[], Field]] = {
     "multiclass-duplicates": lambda: fields.Multiclass(*(np.repeat(part, 3, axis=0) for part in points(8))),
     "multiclass-strong-penalty": lambda: fields.Multiclass(*points(30), l2=1e3),
     "multiclass-weak-penalty": lambda: fields.Multiclass(*points(20), l2=1e-2),
+    "graph-loops": lambda: fields.Graph(*random_graphs(10), bias=True),
+    "graph-edge-features": lambda: fields.Graph(*random_graphs(10, edge_width=2), edge_l2=3.0),
+    "graph-potts": lambda: fields.Graph(*random_graphs(8), edge_weights="potts", sample_weight=weights_with_zeros(8)),
+    "pseudo-likelihood": lambda: fields.PseudoLikelihood(*random_graphs(6), edge_weights="symmetric"),
 }
 
 

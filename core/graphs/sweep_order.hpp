@@ -1,9 +1,9 @@
 // The order in which messages travel over a graph.
 //
-// Nodes stand in breadth-first order. A sweep first goes back over it, each node sending to its earlier neighbours, then
-// forth, each sending to its later ones; so it sends every message once, and on a forest the first sweep collects at the
-// roots and distributes from there, after which messages are exact. Nodes that do not wait for one another, such as the
-// diagonals of a grid, form a batch: their messages can be computed side by side, and the numbers do not change.
+// Nodes stand in breadth-first order. A sweep first goes back over it, each node sending to its earlier neighbours,
+// then forth, each sending to its later ones; so it sends every message once, and on a forest the first sweep collects
+// at the roots and distributes from there, after which messages are exact. Nodes that do not wait for one another, such
+// as the diagonals of a grid, form a batch: their messages can be computed side by side, and the numbers do not change.
 //
 // Messages are numbered by their place in the sweep. Message d = 2 e + i into the end i of edge e has the place
 // place_of[d].

@@ -5,13 +5,13 @@
 // is the Bethe approximation for rho = 1 and the upper bound of Wainwright, Jaakkola and Willsky (2005) for the edge
 // probabilities of a mixture of spanning forests. It is computed from the normalisers of the beliefs,
 //     log Z = sum_v log Z_v + sum_e rho_e (log Z_e - log Z_s - log Z_t),
-// which is the same at a fixed point, costs a logarithm an edge instead of K^2, and is stationary in the messages there:
-// messages wrong by eps give a value wrong by eps^2.
+// which is the same at a fixed point, costs a logarithm an edge instead of K^2, and is stationary in the messages
+// there: messages wrong by eps give a value wrong by eps^2.
 //
-// A bound that holds whatever the messages comes with it. Beliefs and messages rewrite theta as a mixture of forests with
-// node terms b_v and edge terms theta_e / rho_e - log M_{e->s} - log M_{e->t}. Summing out the leaves of a forest one by
-// one multiplies by Z_s exp(r(a)), r(a) = log sum_b exp(theta_e(a, b) / rho_e + b_s(b) - log M_{e->s}(b)) - log M_{e->t}(a)
-// - log Z_s, at most by the largest over a and over both directions of the edge; so
+// A bound that holds whatever the messages comes with it. Beliefs and messages rewrite theta as a mixture of forests
+// with node terms b_v and edge terms theta_e / rho_e - log M_{e->s} - log M_{e->t}. Summing out the leaves of a forest
+// one by one multiplies by Z_s exp(r(a)), r(a) = log sum_b exp(theta_e(a, b) / rho_e + b_s(b) - log M_{e->s}(b)) - log
+// M_{e->t}(a) - log Z_s, at most by the largest over a and over both directions of the edge; so
 //     log Z <= sum_v log Z_v + sum_e rho_e max r,    with equality to the value above at a fixed point.
 #pragma once
 
@@ -30,7 +30,8 @@ struct Approximation {
 class BeliefPropagation {
    public:
     // rho: a number in (0, 1] an edge, or null for all ones, plain belief propagation. Fills node_marginals, V x K, and
-    // edge_marginals, E x K x K, where not null. `warm`: from the messages of the last call, if it was on the same graph.
+    // edge_marginals, E x K x K, where not null. `warm`: from the messages of the last call, if it was on the same
+    // graph.
     Approximation run(const PairwisePotentials& potentials, const double* rho, const PropagationOptions& options,
                       double* node_marginals, double* edge_marginals, bool warm) {
         const Passage passage = passing_.run(potentials, rho, options, warm);
@@ -87,7 +88,8 @@ class BeliefPropagation {
         return top;
     }
 
-    // max over labels and directions of r + log Z_s + log Z_t, with log sum_b exp(table(a, b)) - b_t(a) = r(a) + log Z_s.
+    // max over labels and directions of r + log Z_s + log Z_t, with log sum_b exp(table(a, b)) - b_t(a) = r(a) + log
+    // Z_s.
     double largest_remainder(const PairwisePotentials& potentials, Index e, double top) {
         const Index K = potentials.labels;
         double largest = -std::numeric_limits<double>::infinity();

@@ -2,8 +2,8 @@
 //
 // Both rewrite theta by messages and decode in breadth-first order: node s takes the label that is best for
 //     theta_s + sum over earlier neighbours u of theta_us(label of u, .) + sum over later ones of M_{u->s},
-// which on a forest is the way back of the Viterbi algorithm, so the labelling is optimal there, ties or not. Single nodes
-// are then relabelled as long as that raises the score (iterated conditional modes).
+// which on a forest is the way back of the Viterbi algorithm, so the labelling is optimal there, ties or not. Single
+// nodes are then relabelled as long as that raises the score (iterated conditional modes).
 #pragma once
 
 #include "oracles/message_passing.hpp"
@@ -105,14 +105,15 @@ class MaxProduct {
 
 // Sequential tree-reweighted message passing (Kolmogorov, 2006), written for maxima.
 //
-// With beliefs b_s = theta_s + sum M_{u->s} and edge terms theta_st - M_{t->s} - M_{s->t}, a pass in one direction makes
+// With beliefs b_s = theta_s + sum M_{u->s} and edge terms theta_st - M_{t->s} - M_{s->t}, a pass in one direction
+// makes
 //     M_{s->t}(b) = max_a (gamma_s b_s(a) - M_{t->s}(a) + theta_st(a, b)) - c_st
-// for each neighbour t ahead. No belief that was used changes before the pass ends, so whenever gamma_s n_s <= 1, n_s the
-// number of neighbours ahead, the score of any labelling is at most
+// for each neighbour t ahead. No belief that was used changes before the pass ends, so whenever gamma_s n_s <= 1, n_s
+// the number of neighbours ahead, the score of any labelling is at most
 //     sum_s (1 - gamma_s n_s) max b_s + sum_st c_st.
 // Kolmogorov's gamma_s = 1 / max(neighbours before, neighbours after) is what keeps this bound from rising. The first
-// pass, from the last node to the first, takes gamma_s = 1 / n_s instead: on a forest that is dynamic programming, and the
-// bound is tight at once.
+// pass, from the last node to the first, takes gamma_s = 1 / n_s instead: on a forest that is dynamic programming, and
+// the bound is tight at once.
 class TrwS {
    public:
     // Stops when the bound meets the best labelling, or falls by less than tolerance max(1, |bound|) in a sweep; either

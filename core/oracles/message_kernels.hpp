@@ -7,12 +7,36 @@
 // is told by log-odds, f(1) - f(0) in and log M(1) - log M(0) out, at one exponential and one logarithm.
 #pragma once
 
+#include <type_traits>
+
 #include "graphs/sweep_order.hpp"
 #include "math/vector.hpp"
 
 namespace dualfield {
 
 enum class Algebra { kSum, kMax };
+
+// Calls action(std::integral_constant<Index, K>) for a few labels, where loops of known length are several times
+// faster, and with 0 otherwise.
+template <class Action>
+decltype(auto) with_known_labels(Index labels, Action&& action) {
+    switch (labels) {
+        case 3:
+            return action(std::integral_constant<Index, 3>());
+        case 4:
+            return action(std::integral_constant<Index, 4>());
+        case 5:
+            return action(std::integral_constant<Index, 5>());
+        case 6:
+            return action(std::integral_constant<Index, 6>());
+        case 7:
+            return action(std::integral_constant<Index, 7>());
+        case 8:
+            return action(std::integral_constant<Index, 8>());
+        default:
+            return action(std::integral_constant<Index, 0>());
+    }
+}
 
 template <Algebra algebra>
 class MessageKernels {
@@ -56,42 +80,24 @@ class MessageKernels {
         return log_add(scaled(p, 0, 1), scaled(p, 1, 1) + f) - log_add(scaled(p, 0, 0), scaled(p, 1, 0) + f);
     }
 
-    // For any number of labels: f has K entries, `out` and `scratch` room for padded(K). The largest entry of the message
-    // is zero; what it writes beyond K means nothing.
-    void message(Index p, const double* f, double* scratch, double* out) const {
-        const Index K = potentials_.labels, P = padded(K);
-        if (algebra == Algebra::kSum && wide(p)) {
-            for (Index b = 0; b < K; ++b) {
-                for (Index a = 0; a < K; ++a) scratch[a] = scaled(p, a, b) + f[a];
-                out[b] = log_sum_exp(K, scratch);
-            }
-            subtract_maximum(K, out);
-            return;
-        }
-        const double* kernel = kernels_.data() + (2 * matrix_[number_[p] / 2] + number_[p] % 2) * K * P;
-        if constexpr (algebra == Algebra::kMax) {
-            std::fill(out, out + P, -std::numeric_limits<double>::infinity());
-            for (Index a = 0; a < K; ++a, kernel += P) {
-                for (Index k = 0; k < P; k += 8) {
-#pragma omp simd
-                    for (Index b = k; b < k + 8; ++b) out[b] = f[a] + kernel[b] > out[b] ? f[a] + kernel[b] : out[b];
+    // For any number of labels: `count` messages from place `first` on, whose f are packed in rows of K, into rows of K
+    // whose largest entry is zero. Exponentials and logarithms run over many messages at once, so that few labels fill
+    // whole vectors too. Both arrays have room for padded(K) more; f is lost.
+    template <Index known>
+    void messages(Index first, Index count, double* f, double* out) const {
+        const Index K = known > 0 ? known : potentials_.labels;
+        if (algebra == Algebra::kSum && any_wide_) {
+            for (Index i = 0; i < count; ++i) {
+                if (wide(first + i)) {
+                    exact_message(first + i, f + i * K, out + i * K);
+                } else {
+                    narrow_messages<known>(first + i, 1, f + i * K, out + i * K);
                 }
             }
         } else {
-            const double top = maximum(K, f);
-            std::copy(f, f + K, scratch);
-            for (Index k = 0; k < P; k += 8) {
-#pragma omp simd
-                for (Index a = k; a < k + 8; ++a) scratch[a] = fast_exp(scratch[a] - top);
-            }
-            std::fill(out, out + P, 0.0);
-            for (Index a = 0; a < K; ++a, kernel += P) padded_axpy(P, scratch[a], kernel, out);
-            for (Index k = 0; k < P; k += 8) {
-#pragma omp simd
-                for (Index b = k; b < k + 8; ++b) out[b] = fast_log(out[b]);
-            }
+            narrow_messages<known>(first, count, f, out);
         }
-        subtract_maximum(K, out);
+        for (Index i = 0; i < count; ++i) shift_to_zero<known>(out + i * K);
     }
 
    private:
@@ -100,6 +106,60 @@ class MessageKernels {
 
     static double log_add(double x, double y) {
         return (x > y ? x : y) + std::log1p(std::exp(-(x > y ? x - y : y - x)));
+    }
+
+    template <Index known>
+    void narrow_messages(Index first, Index count, double* f, double* out) const {
+        const Index K = known > 0 ? known : potentials_.labels, P = padded(K);
+        if constexpr (algebra == Algebra::kSum) {
+            for (Index i = 0; i < count; ++i) shift_to_zero<known>(f + i * K);
+            exp_shifted(count * K, f, 0.0, f);
+        }
+        for (Index i = 0; i < count; ++i) {
+            const Index d = number_[first + i];
+            const double* kernel = kernels_.data() + (2 * matrix_[d / 2] + d % 2) * K * P;
+            const double* x = f + i * K;
+            // Whole vectors write beyond their row, where the next message comes after.
+            for (Index k = 0; k < P; k += 8) {
+                double sums[8];
+#pragma omp simd
+                for (Index b = 0; b < 8; ++b) sums[b] = combine(x[0], kernel[k + b]);
+                for (Index a = 1; a < K; ++a) {
+#pragma omp simd
+                    for (Index b = 0; b < 8; ++b) sums[b] = add(sums[b], combine(x[a], kernel[a * P + k + b]));
+                }
+#pragma omp simd
+                for (Index b = 0; b < 8; ++b) out[i * K + k + b] = sums[b];
+            }
+        }
+        if constexpr (algebra == Algebra::kSum) {
+#pragma omp simd
+            for (Index k = 0; k < count * K; ++k) out[k] = fast_log(out[k]);
+        }
+    }
+
+    template <Index known>
+    void shift_to_zero(double* x) const {
+        if constexpr (known == 0) {
+            subtract_maximum(potentials_.labels, x);
+        } else {
+            double top = x[0];
+            for (Index k = 1; k < known; ++k) top = x[k] > top ? x[k] : top;
+            for (Index k = 0; k < known; ++k) x[k] -= top;
+        }
+    }
+
+    // The algebra: sums of products of exponentials, or maxima of sums.
+    static double combine(double x, double y) { return algebra == Algebra::kSum ? x * y : x + y; }
+    static double add(double x, double y) { return algebra == Algebra::kSum ? x + y : (x > y ? x : y); }
+
+    void exact_message(Index p, const double* f, double* out) const {
+        const Index K = potentials_.labels;
+        std::vector<double> terms(K);
+        for (Index b = 0; b < K; ++b) {
+            for (Index a = 0; a < K; ++a) terms[a] = scaled(p, a, b) + f[a];
+            out[b] = log_sum_exp(K, terms.data());
+        }
     }
 
     // theta_e / rho_e with source label a and target label b of the message at place p.

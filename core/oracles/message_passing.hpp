@@ -3,8 +3,8 @@
 // The belief of node t is theta_t + sum over its edges of rho_e log M_{e->t}; a message over edge e from t is computed
 // from the belief of t less log M_{e->t} (message_kernels.hpp). With rho = 1 this is belief propagation, with the
 // probabilities of a mixture of forests the tree-reweighted one (Wainwright et al., 2005). Damping mixes the logarithms
-// of the old and the new message. A message counts as changed by how far the log-odds between any two labels move, before
-// damping, so that damping cannot pass for convergence.
+// of the old and the new message. A message counts as changed by how far the log-odds between any two labels move,
+// before damping, so that damping cannot pass for convergence.
 #pragma once
 
 #include "oracles/message_kernels.hpp"
@@ -36,7 +36,7 @@ class MessagePassing {
    public:
     // `warm`: from the messages of the last call, if it was on the same graph with as many labels.
     Passage run(const PairwisePotentials& potentials, const double* rho, const PropagationOptions& options, bool warm) {
-        const Index stride = potentials.labels == 2 ? 1 : padded(potentials.labels);
+        const Index stride = potentials.labels == 2 ? 1 : potentials.labels;
         const bool known = !order_.build(potentials.graph) && labels_ == potentials.labels;
         potentials_ = potentials;
         labels_ = potentials.labels;
@@ -47,8 +47,7 @@ class MessagePassing {
         for (Index p = 0; p < M; ++p) weights_[p] = kernels_.probability(order_.number[p] / 2);
         if (!warm || !known) messages_.assign(M * stride, 0.0);
         fresh_.resize(M * stride);
-        cavity_.assign(padded(labels_), 0.0);
-        scratch_.assign(padded(labels_), 0.0);
+        for (auto* rows : {&cavities_, &computed_}) rows->assign(kTogether * labels_ + padded(labels_), 0.0);
         refresh_beliefs();
         if (M == 0) return {true, 0, 0.0};
         const Passage passage = options.schedule == Schedule::kResidual ? pass_by_residual(options) : pass(options);
@@ -82,6 +81,7 @@ class MessagePassing {
     }
 
    private:
+    static constexpr Index kTogether = 64;  // messages whose scratch stays in the nearest cache
     // Beliefs are kept up to date by differences; so often they are summed anew, before rounding adds up.
     static constexpr Index kRefreshEvery = 8;
     // Changes below so many units in the last place of the largest belief are rounding.
@@ -108,17 +108,12 @@ class MessagePassing {
                 for (Index k = 0; k < labels_; ++k) beliefs_[v * stride_ + k] = node[k] - shift;
             }
         }
-        for (Index p = 0; p < order_.messages(); ++p) add_to_belief(p, weights_[p], &messages_[p * stride_]);
-        rounding_ = V > 0 ? kRounding * largest_magnitude(V * stride_, beliefs_.data()) : 0.0;
-    }
-
-    void add_to_belief(Index p, double factor, const double* change) {
-        double* belief = &beliefs_[order_.target[p] * stride_];
-        if (labels_ == 2) {
-            belief[0] += factor * change[0];
-        } else {
-            for (Index k = 0; k < labels_; ++k) belief[k] += factor * change[k];
+        for (Index p = 0; p < order_.messages(); ++p) {
+            double* belief = &beliefs_[order_.target[p] * stride_];
+            const double* message = &messages_[p * stride_];
+            for (Index k = 0; k < stride_; ++k) belief[k] += weights_[p] * message[k];
         }
+        rounding_ = V > 0 ? kRounding * largest_magnitude(V * stride_, beliefs_.data()) : 0.0;
     }
 
     Passage pass(const PropagationOptions& options) {
@@ -146,10 +141,7 @@ class MessagePassing {
     // New messages into fresh_, from beliefs and messages that stay as they are meanwhile.
     void compute(Index first, Index last) {
         if (labels_ != 2) {
-            for (Index p = first; p < last; ++p) {
-                cavity(p, cavity_.data());
-                kernels_.message(p, cavity_.data(), scratch_.data(), &fresh_[p * stride_]);
-            }
+            with_known_labels(labels_, [&](auto known) { compute_rows<known()>(first, last); });
             return;
         }
         const double* beliefs = beliefs_.data();
@@ -162,6 +154,23 @@ class MessagePassing {
         if (!kernels_.any_wide()) return;
         for (Index p = first; p < last; ++p)
             if (kernels_.wide(p)) fresh[p] = kernels_.exact_binary(p, beliefs[source[p]] - messages[opposite[p]]);
+    }
+
+    template <Index known>
+    void compute_rows(Index first, Index last) {
+        const Index K = known > 0 ? known : labels_;
+        for (Index from = first; from < last; from += kTogether) {
+            const Index count = std::min(kTogether, last - from);
+            for (Index i = 0; i < count; ++i) {
+                const double* belief = &beliefs_[order_.source[from + i] * K];
+                const double* back = &messages_[order_.opposite[from + i] * K];
+                double* cavity = &cavities_[i * K];
+#pragma omp simd
+                for (Index k = 0; k < K; ++k) cavity[k] = belief[k] - back[k];
+            }
+            kernels_.template messages<known>(from, count, cavities_.data(), computed_.data());
+            std::copy(computed_.begin(), computed_.begin() + count * K, &fresh_[from * K]);
+        }
     }
 
     // Moves the messages by `step` towards fresh_; the largest change of log-odds that the full step would make.
@@ -182,14 +191,28 @@ class MessagePassing {
             for (Index p = first; p < last; ++p) beliefs_[target[p]] += weights_[p] * fresh[p];
             return residual;
         }
+        return with_known_labels(labels_, [&](auto known) { return apply_rows<known()>(first, last, step); });
+    }
+
+    template <Index known>
+    double apply_rows(Index first, Index last, double step) {
+        const Index K = known > 0 ? known : labels_;
+        double residual = 0.0;
         for (Index p = first; p < last; ++p) {
-            double* fresh = &fresh_[p * stride_];
-            double* message = &messages_[p * stride_];
-            for (Index k = 0; k < labels_; ++k) fresh[k] -= message[k];
-            residual = std::max(residual, maximum(labels_, fresh) - minimum(labels_, fresh));
-            scale(labels_, step, fresh);
-            for (Index k = 0; k < labels_; ++k) message[k] += fresh[k];
-            add_to_belief(p, weights_[p], fresh);
+            const double* fresh = &fresh_[p * K];
+            double* message = &messages_[p * K];
+            double* belief = &beliefs_[order_.target[p] * K];
+            const double weight = weights_[p];
+            double low = std::numeric_limits<double>::infinity(), high = -low;
+#pragma omp simd reduction(min : low) reduction(max : high)
+            for (Index k = 0; k < K; ++k) {
+                const double change = fresh[k] - message[k];
+                low = change < low ? change : low;
+                high = change > high ? change : high;
+                message[k] += step * change;
+                belief[k] += weight * (step * change);
+            }
+            residual = high - low > residual ? high - low : residual;
         }
         return residual;
     }
@@ -235,11 +258,11 @@ class MessagePassing {
     }
 
     PairwisePotentials potentials_{};
-    Index labels_ = 0, stride_ = 1;  // two labels: log-odds, one number; otherwise padded rows
+    Index labels_ = 0, stride_ = 1;  // two labels: log-odds, one number; otherwise rows of K
     double rounding_ = 0.0;
     SweepOrder order_;
     MessageKernels<algebra> kernels_;
-    std::vector<double> beliefs_, messages_, fresh_, weights_, cavity_, scratch_;
+    std::vector<double> beliefs_, messages_, fresh_, weights_, cavities_, computed_;
 };
 
 }  // namespace dualfield

@@ -62,7 +62,10 @@ class Perceptron {
         double* m = room(m_, size);
         weights_.score(i, theta);
         field_.decode(i, theta, m, decoder_);
-        field_.subtract_truth(i, m);
+        // Apart, the counts of the same labelling are the same sums; taken from each other one by one they are not.
+        truth_.assign(size, 0.0);
+        field_.subtract_truth(i, truth_.data());
+        axpy(size, 1.0, truth_.data(), m);
         if (squared_norm(size, m) > 0.0) {
             field_.pull(i, m, direction_);
             weights_.add(-field_.sample_weight(i), direction_);
@@ -83,7 +86,7 @@ class Perceptron {
     Index visits_ = 0, mistakes_ = 0, mistakes_of_pass_ = 0, correct_in_a_row_ = 0;
     typename F::Decoder decoder_;
     typename F::Direction direction_;
-    std::vector<double> theta_, m_;  // scratch
+    std::vector<double> theta_, m_, truth_;  // scratch
 };
 
 }  // namespace dualfield

@@ -33,7 +33,8 @@ def test_the_perceptron_is_its_formula(name: str, average: bool) -> None:
             (i,) = visited_batch(core)
             seen.append(i)
             block = full.blocks[i]
-            position = slice(*field.encoded.offsets[[i, i + 1]]) if hasattr(field, "encoded") else slice(i, i + 1)
+            single = isinstance(field, fields.Multiclass | fields.PseudoLikelihood)
+            position = slice(i, i + 1) if single else slice(*field.encoded.offsets[[i, i + 1]])
             best = field.core.decode(w, i, i + 1)  # which of several best labellings is a matter of taste
             scores = block.vectors @ w
             assert block.features(best) @ w >= scores.max() - 1e-9 * max(1.0, np.abs(scores).max())

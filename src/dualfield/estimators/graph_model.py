@@ -181,7 +181,7 @@ class GraphModel(BaseEstimator):
     def predict_marginals(self, X: Any) -> list[npt.NDArray[np.float64]]:
         """The probability of each label at each node, one array with a last axis of length K per member of X.
 
-        With approximate inference these are its pseudo-marginals.
+        With approximate inference these are its pseudo-marginals; :meth:`converged` says where they are settled.
         """
         data, core, _ = self._compiled(X)
         return self._cut(in_ranges(lambda a, b: core.marginals(self.weights_, a, b), core.blocks, self.n_jobs), data)
@@ -228,11 +228,16 @@ class GraphModel(BaseEstimator):
         It is the one of training; "auto" stands for "junction_tree". After training on the pseudo-likelihood, which
         is no inference, it is "junction_tree" where all of X fits ``table_budget`` and otherwise "trw".
         """
-        _, core, exact = self._compiled(X)
-        del core
-        if exact:
+        if self._compiled(X)[2]:
             return "junction_tree"
         return "trw" if self.inference == "pseudo_likelihood" else self.inference
+
+    def converged(self, X: Any) -> npt.NDArray[np.bool_]:
+        """For each member of X, whether inference converges on it; exact inference always does."""
+        _, core, exact = self._compiled(X)
+        if exact:
+            return np.ones(core.blocks, dtype=np.bool_)
+        return in_ranges(lambda a, b: core.convergence(self.weights_, a, b)[1], core.blocks, self.n_jobs)
 
     def _codes(self, core: Any, exact: bool) -> npt.NDArray[Any]:
         self._check_prediction()

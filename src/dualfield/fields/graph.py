@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from dualfield.fields.base import Choice, Field, check_l2, check_sample_weight
 from dualfield.fields.graph_layout import GraphLayout
 from dualfield.solution import Certificate
 
-__all__ = ["INFERENCES", "TABLE_BUDGET", "Graph", "GraphField", "GraphInference"]
+__all__ = ["INFERENCES", "TABLE_BUDGET", "Graph", "GraphField", "GraphInference", "default_solver"]
 
 INFERENCES = ("auto", "junction_tree", "bp", "trw", "mean_field")
 TABLE_BUDGET = 2**24
@@ -35,7 +34,7 @@ _EXACT = frozenset(
     }
 )
 _APPROXIMATE = frozenset({"marginals", "Hessian-vector products", "decoding"})
-_FEW_GRAPHS = 30
+_FEW_BLOCKS, _FEW_WEIGHTS = 30, 200
 
 
 @dataclass(frozen=True)
@@ -77,12 +76,18 @@ class GraphInference:
         """Whether it computes, rather than approximates."""
         return self.method in ("auto", "junction_tree")
 
-    def compile(self, arguments: Any) -> Any:
+    def compile(self, arguments: dict[str, Any]) -> Any:
         """The compiled field with this inference; ``arguments`` are those of :meth:`GraphLayout.arguments`."""
         if not self.exact:
-            return _core.LoopyGraph(*arguments, self.method, self.damping, int(self.max_sweeps), self.tolerance)
+            return _core.LoopyGraph(
+                **arguments,
+                inference=self.method,
+                damping=float(self.damping),
+                max_sweeps=int(self.max_sweeps),
+                tolerance=float(self.tolerance),
+            )
         try:
-            return _core.Graph(*arguments, int(self.table_budget))
+            return _core.Graph(**arguments, table_budget=int(self.table_budget))
         except ValueError as error:
             if "budget" not in str(error):
                 raise
@@ -138,10 +143,10 @@ class GraphField(Field):
     def _compile(self) -> Any:
         raise NotImplementedError
 
-    def _arguments(self) -> tuple[Any, ...]:
+    def _arguments(self) -> dict[str, Any]:
         return self.layout.arguments(self.encoded, self.codes, self.sample_weight, self.l2)
 
-    def with_l2(self, l2: float) -> Any:
+    def with_l2(self, l2: float) -> Self:
         """The same graphs under another penalty; ``edge_l2`` changes in proportion."""
         other = copy(self)
         other.l2 = check_l2(l2)
@@ -239,7 +244,9 @@ class Graph(GraphField):
             self.name = f"Graph with inference={inference!r}"
             self.instead = "use inference='junction_tree', or a primal solver such as 'lbfgs'"
         self._prepare(X, y, l2, edge_l2, edge_weights, bias, sample_weight)
-        self.default_solver = _default_solver(len(self.encoded), self.inference.exact)
+        self.default_solver = default_solver(self.n_blocks, self.dimension)
+        if not self.inference.exact:
+            self.default_solver = Choice("lbfgs", "with approximate inference it is the best that always applies")
 
     def _compile(self) -> Any:
         return self.inference.compile(self._arguments())
@@ -252,7 +259,8 @@ class Graph(GraphField):
         _, converged = self.core.convergence(weights, 0, self.n_blocks)
         missing = int((~converged.astype(bool)).sum())
         if missing:
-            return "none", f"inference={method!r} did not converge on {missing} of {self.n_blocks} graphs"
+            hint = "raise max_sweeps or damping"
+            return "none", f"inference={method!r} did not converge on {missing} of {self.n_blocks} graphs ({hint})"
         if not self.convex:
             return "none", f"with inference={method!r} the objective is not convex"
         return "relaxed", ""
@@ -261,12 +269,13 @@ class Graph(GraphField):
         return [*super()._content(), self.inference]
 
 
-def _default_solver(n_graphs: int, exact: bool) -> Choice:
-    if not exact:
-        return Choice("lbfgs", "with approximate inference it needs the fewest calls of it")
-    if n_graphs < _FEW_GRAPHS:
-        return Choice("lbfgs", f"with fewer than {_FEW_GRAPHS} graphs a pass costs nothing and it needs few")
-    return Choice("oeg", "on many small structures it was the first to a certificate or close to it, in little memory")
+def default_solver(n_blocks: int, dimension: int) -> Choice:
+    """The solver for exact marginals, by what docs/how-to-choose.md measures."""
+    if n_blocks < _FEW_BLOCKS:
+        return Choice("lbfgs", f"with fewer than {_FEW_BLOCKS} graphs a pass costs nothing and it needs few")
+    if dimension < _FEW_WEIGHTS:
+        return Choice("lbfgs", f"with fewer than {_FEW_WEIGHTS} weights it needs few passes")
+    return Choice("oeg", "on many graphs and weights it was the first to a certificate")
 
 
 def _is_number(value: object) -> bool:
@@ -274,8 +283,7 @@ def _is_number(value: object) -> bool:
 
 
 def _check_edge_l2(edge_l2: object) -> float:
-    check: Callable[[object], float] = check_l2
     try:
-        return check(edge_l2)
+        return check_l2(edge_l2)
     except ValueError:
         raise ValueError(f"edge_l2 must be None or a positive finite number; got {edge_l2!r}.") from None

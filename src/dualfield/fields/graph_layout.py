@@ -125,30 +125,30 @@ class GraphLayout:
         codes: npt.NDArray[np.int32] | None = None,
         sample_weight: FloatArray | None = None,
         l2: float = 1.0,
-    ) -> tuple[Any, ...]:
-        """What every compiled graph field takes first; without ``codes`` it can predict, not train."""
+    ) -> dict[str, Any]:
+        """What every compiled graph field takes, by name; without ``codes`` it can predict, not train."""
         pattern, values, n_parameters = edge_pattern(self.edge_weights, self.n_labels)
         rows = graphs.edge_features
-        return (
-            graphs.offsets,
-            graphs.indptr,
-            graphs.indices,
-            graphs.values,
-            self.n_attributes,
-            self.n_labels,
-            graphs.edge_offsets,
-            graphs.ends.ravel(),
-            None if rows is None else rows.ravel(),
-            max(self.n_edge_features, 1),
-            pattern.ravel(),
-            values.ravel(),
-            n_parameters,
-            self.edge_scale,
-            self.bias,
-            codes,
-            sample_weight,
-            l2,
-        )
+        return {
+            "offsets": graphs.offsets,
+            "indptr": graphs.indptr,
+            "indices": graphs.indices,
+            "values": graphs.values,
+            "attributes": self.n_attributes,
+            "labels": self.n_labels,
+            "edge_offsets": graphs.edge_offsets,
+            "ends": graphs.ends.ravel(),
+            "edge_features": None if rows is None else rows.ravel(),
+            "n_edge_features": max(self.n_edge_features, 1),
+            "pattern": pattern.ravel(),
+            "pattern_values": values.ravel(),
+            "parameters": n_parameters,
+            "edge_scale": self.edge_scale,
+            "bias": self.bias,
+            "y": codes,
+            "sample_weight": sample_weight,
+            "l2": l2,
+        }
 
     def split(self, weights: FloatArray) -> dict[str, FloatArray]:
         """The natural weights by name.

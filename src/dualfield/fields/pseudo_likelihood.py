@@ -7,8 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from dualfield import _core
-from dualfield.fields.base import Choice
-from dualfield.fields.graph import GraphField
+from dualfield.fields.graph import GraphField, default_solver
 
 __all__ = ["PseudoLikelihood"]
 
@@ -51,7 +50,6 @@ class PseudoLikelihood(GraphField):
             "one node",
         }
     )
-    default_solver = Choice("lbfgs", "a gradient costs little and it needs few")
 
     def __init__(
         self,
@@ -65,6 +63,7 @@ class PseudoLikelihood(GraphField):
         sample_weight: npt.ArrayLike | None = None,
     ) -> None:
         self._prepare(X, y, l2, edge_l2, edge_weights, bias, sample_weight)
+        self.default_solver = default_solver(self.n_blocks, self.dimension)
 
     def _compile(self) -> Any:
-        return _core.PseudoLikelihood(*self._arguments())
+        return _core.PseudoLikelihood(**self._arguments())

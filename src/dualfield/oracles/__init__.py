@@ -5,8 +5,9 @@ A chain of T positions and K labels has node potentials ``node``, shape (T, K), 
 ``p(y) ∝ exp(Σ_t node[t, y_t] + Σ_t edge_t[y_t, y_{t+1}])``. Potentials may be of any size up to 1e300.
 
 A graph of V nodes has node potentials (V, K), ``edges``, shape (E, 2), and edge potentials (K, K) or (E, K, K); its
-distribution is ``p(y) ∝ exp(Σ_v node[v, y_v] + Σ_e edge_e[y_s, y_t])``. ``JunctionTree`` is exact. Loopy belief propagation, its tree-reweighted
-form (an upper bound on ``log Z``) and mean field (a lower one) give approximate marginals, ``map_labels`` a labelling.
+distribution is ``p(y) ∝ exp(Σ_v node[v, y_v] + Σ_e edge_e[y_s, y_t])``. ``JunctionTree`` is exact. Loopy belief
+propagation, its tree-reweighted form (an upper bound on ``log Z``) and mean field (a lower one) give approximate
+marginals, ``map_labels`` a labelling.
 """
 
 from dualfield.oracles.approximate import (

@@ -145,7 +145,8 @@ class Solver(ABC):
         missing = sorted(self.needs - field.offers)
         if missing:
             instead = f"; {field.instead}" if field.instead else ""
-            raise TypeError(f"{self.name} needs {' and '.join(missing)}, which {field.name} does not offer{instead}.")
+            listed = " and ".join([", ".join(missing[:-1]), missing[-1]] if missing[1:] else missing)
+            raise TypeError(f"{self.name} needs {listed}, which {field.name} does not offer{instead}.")
 
 
 def check_number(owner: str, name: str, value: object, inside: Callable[[float], bool], rule: str) -> None:

@@ -17,6 +17,7 @@ def noisy_images() -> tuple[list[Any], list[Any]]:
     return [labels - 0.5 + random.normal(size=labels.shape) for labels in clean], clean
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # mean field has jumps
 @pytest.mark.parametrize("inference", ["bp", "mean_field"])
 def test_an_objective_that_is_not_convex_begins_at_the_pseudo_likelihood(inference: str) -> None:
     X, y = noisy_images()

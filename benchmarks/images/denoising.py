@@ -96,18 +96,11 @@ def compare_solvers(images: Images, max_passes: int, seed: int, record: Record) 
     passes = [number for number in CHECKPOINTS if number <= max_passes]
     rows = []
     for name, curve in traces.items():
-        cells = {
-            point["passes"]: f"{point['objective'] - least:.1f}  {100 * point['error']:.2f}"
-            for point in curve["points"]
-        }
-        last = curve["points"][-1]["passes"]
-        rows.append(
-            [
-                name,
-                *(cells.get(number, "" if number < last else "done") for number in passes),
-                f"{curve['cpu_seconds'] / max(curve['passes'], 1):.2f}",
-            ]
-        )
+        # a solver that is done stays where it is
+        reached = [max(p["passes"] for p in curve["points"] if p["passes"] <= number) for number in passes]
+        at = {point["passes"]: point for point in curve["points"]}
+        cells = [f"{at[number]['objective'] - least:.1f}  {100 * at[number]['error']:.2f}" for number in reached]
+        rows.append([name, *cells, f"{curve['cpu_seconds'] / max(curve['passes'], 1):.2f}"])
     print_table(["solver", *map(str, passes), "CPU s a pass"], rows)
 
 

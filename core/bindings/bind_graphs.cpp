@@ -1,7 +1,9 @@
 // Fields on graphs. Arrays are viewed, not copied; the Python object keeps them alive.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "bindings/field_arrays.hpp"
 #include "bindings/field_methods.hpp"
@@ -13,6 +15,8 @@ namespace dualfield {
 namespace {
 
 using namespace nb::literals;
+
+constexpr Index kMostCliqueWeights = Index{1} << 32;
 
 // The arguments that all graph fields share, in the order of their constructors.
 struct GraphArguments {
@@ -32,6 +36,9 @@ struct GraphArguments {
     Labels y;
     Values sample_weight;
     double l2;
+    std::optional<Vector<Index>> clique_offsets, clique_starts;
+    Labels clique_nodes;
+    std::optional<Vector<Index>> clique_sizes;
 };
 
 Edges edges_of(const GraphArguments& given, const Attributes& data) {
@@ -73,12 +80,46 @@ EdgeShape edge_shape_of(const GraphArguments& given) {
             given.edge_scale};
 }
 
+CliqueLists cliques_of(const GraphArguments& given, const Attributes& data) {
+    CliqueLists lists;
+    if (!given.clique_sizes) return lists;
+    require(given.clique_offsets && given.clique_starts && given.clique_nodes, "the arrays of cliques go together");
+    const auto copy = [](const auto& array) {
+        return std::vector<std::remove_cvref_t<decltype(*array->data())>>(array->data(),
+                                                                          array->data() + array->shape(0));
+    };
+    lists = {copy(given.clique_offsets), copy(given.clique_starts), copy(given.clique_nodes), copy(given.clique_sizes)};
+    for (std::size_t k = 0; k < lists.sizes.size(); ++k)
+        require(lists.sizes[k] >= 3 && lists.sizes[k] <= kMostVariables &&
+                    (k == 0 || lists.sizes[k - 1] < lists.sizes[k]) &&
+                    table_length(given.labels, lists.sizes[k]) <= kMostCliqueWeights,
+                "clique sizes must increase from 3 on, and their weights be few enough to hold");
+    require(static_cast<Index>(lists.offsets.size()) == data.blocks + 1 && lists.offsets[0] == 0 &&
+                lists.offsets.back() + 1 == static_cast<Index>(lists.starts.size()) && lists.starts[0] == 0 &&
+                lists.starts.back() == static_cast<Index>(lists.nodes.size()),
+            "the arrays of cliques do not fit together");
+    for (Index i = 0; i < data.blocks; ++i) {
+        require(lists.offsets[i] <= lists.offsets[i + 1], "clique_offsets must not decrease");
+        for (Index q = lists.offsets[i]; q < lists.offsets[i + 1]; ++q) {
+            require(std::binary_search(lists.sizes.begin(), lists.sizes.end(), lists.starts[q + 1] - lists.starts[q]),
+                    "a clique is of a size that has no weights");
+            std::vector<std::int32_t> members(lists.nodes.begin() + lists.starts[q],
+                                              lists.nodes.begin() + lists.starts[q + 1]);
+            std::sort(members.begin(), members.end());
+            require(members.front() >= 0 && members.back() < data.length(i) &&
+                        std::adjacent_find(members.begin(), members.end()) == members.end(),
+                    "a clique's node is out of range, or stands twice");
+        }
+    }
+    return lists;
+}
+
 GraphData graph_data_of(const GraphArguments& given) {
     const Attributes data = attributes_of(given.offsets, given.indptr, given.indices, given.values, given.attributes);
     check_targets(data, given.labels, given.y, given.sample_weight, given.l2);
-    return {data,       edges_of(given, data), edge_shape_of(given),
-            given.bias, data_or_null(given.y), data_or_null(given.sample_weight),
-            given.l2};
+    return {data,       edges_of(given, data),  edge_shape_of(given),
+            given.bias, data_or_null(given.y),  data_or_null(given.sample_weight),
+            given.l2,   cliques_of(given, data)};
 }
 
 Inference inference_of(const std::string& name) {
@@ -97,20 +138,30 @@ void def_constructor(nb::class_<F, GeneralField>& bound, Make make, const Annota
                Index attributes, Index labels, Vector<Index> edge_offsets, Vector<std::int32_t> ends,
                Values edge_features, Index n_edge_features, Vector<std::int32_t> pattern, Vector<double> pattern_values,
                Index parameters, double edge_scale, bool bias, Labels y, Values sample_weight, double l2,
-               Others... others) {
-            make(self,
-                 graph_data_of({offsets, indptr, indices, values, attributes, labels, edge_offsets, ends, edge_features,
-                                n_edge_features, pattern, pattern_values, parameters, edge_scale, bias, y,
-                                sample_weight, l2}),
+               std::optional<Vector<Index>> clique_offsets, std::optional<Vector<Index>> clique_starts,
+               Labels clique_nodes, std::optional<Vector<Index>> clique_sizes, Others... others) {
+            make(self, graph_data_of({offsets,        indptr,
+                                      indices,        values,
+                                      attributes,     labels,
+                                      edge_offsets,   ends,
+                                      edge_features,  n_edge_features,
+                                      pattern,        pattern_values,
+                                      parameters,     edge_scale,
+                                      bias,           y,
+                                      sample_weight,  l2,
+                                      clique_offsets, clique_starts,
+                                      clique_nodes,   clique_sizes}),
                  others...);
         },
         "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
         "attributes"_a, "labels"_a, "edge_offsets"_a.noconvert(), "ends"_a.noconvert(),
         "edge_features"_a.noconvert().none(), "n_edge_features"_a, "pattern"_a.noconvert(),
         "pattern_values"_a.noconvert(), "parameters"_a, "edge_scale"_a, "bias"_a, "y"_a.noconvert().none(),
-        "sample_weight"_a.noconvert().none(), "l2"_a, annotations..., nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
-        nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>(),
-        nb::keep_alive<1, 10>(), nb::keep_alive<1, 17>(), nb::keep_alive<1, 18>());
+        "sample_weight"_a.noconvert().none(), "l2"_a, "clique_offsets"_a.noconvert().none(),
+        "clique_starts"_a.noconvert().none(), "clique_nodes"_a.noconvert().none(), "clique_sizes"_a.noconvert().none(),
+        annotations..., nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
+        nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>(), nb::keep_alive<1, 17>(),
+        nb::keep_alive<1, 18>());
 }
 
 // Potentials of one graph: node (V, K); edge (K, K) shared, or (E, K, K).
@@ -169,9 +220,12 @@ auto infer_on_tree(const BoundTree& bound, Tensor node, Tensor edge) {
         nb::gil_scoped_release release;
         JunctionTreeOracle oracle;
         log_z = oracle.marginals(tree, potentials, table.data());
-        oracle.read(tree, table.data(), nodes.data(), [&](Index e, const double* mu) {
-            std::copy(mu, mu + K * K, edges.data() + static_cast<std::size_t>(e) * K * K);
-        });
+        oracle.read(
+            tree, table.data(), nodes.data(),
+            [&](Index e, const double* mu) {
+                std::copy(mu, mu + K * K, edges.data() + static_cast<std::size_t>(e) * K * K);
+            },
+            [](Index, const double*) {});
     }
     return std::make_tuple(log_z, nodes, edges, table);
 }
@@ -271,6 +325,7 @@ void bind_graphs(nb::module_& m) {
         loopy,
         [](LoopyGraph* self, const GraphData& data, const std::string& inference, double damping, Index max_sweeps,
            double tolerance) {
+            require(data.cliques.sizes.empty(), "approximate inference knows no larger cliques");
             require(0.0 <= damping && damping < 1.0, "damping must be in [0, 1)");
             require(max_sweeps >= 1 && tolerance > 0.0, "max_sweeps and tolerance must be positive");
             const Inference kind = inference_of(inference);
@@ -301,6 +356,7 @@ void bind_graphs(nb::module_& m) {
                                                       "Every node given the labels of its neighbours.");
     def_constructor<PseudoLikelihood>(pseudo, [](PseudoLikelihood* self, const GraphData& data) {
         require(data.labels != nullptr, "a pseudo-likelihood needs labels");
+        require(data.cliques.sizes.empty(), "the pseudo-likelihood knows no larger cliques");
         new (self) PseudoLikelihood(data);
     });
 }

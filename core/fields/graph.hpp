@@ -22,8 +22,13 @@ class Graph : public GraphField {
             const PairwiseGraph graph = this->graph(i);
             std::vector<std::int32_t> key(graph.ends, graph.ends + 2 * graph.edges);
             key.push_back(static_cast<std::int32_t>(graph.nodes));
+            const LargerCliques larger = cliques_.of(i);
+            for (Index q = 0; q < larger.count; ++q) {
+                key.push_back(-1);
+                key.insert(key.end(), larger.first(q), larger.first(q) + larger.size(q));
+            }
             auto& tree = known[std::move(key)];
-            if (!tree) tree = std::make_shared<const JunctionTree>(graph, labels(), budget);
+            if (!tree) tree = std::make_shared<const JunctionTree>(graph, labels(), budget, larger);
             if (!tree->complete()) throw std::invalid_argument("graph " + std::to_string(i) + " " + tree->refusal());
             trees_.push_back(tree);
         }
@@ -34,7 +39,7 @@ class Graph : public GraphField {
 
     double log_partition(Index i, const double* theta, Workspace& workspace) const override {
         auto& scratch = workspace.as<Scratch>();
-        return scratch.oracle.log_partition(*trees_[i], potentials(i, theta, scratch.edges));
+        return scratch.oracle.log_partition(*trees_[i], all_potentials(i, theta, scratch));
     }
 
     double infer(Index i, const double* theta, double* m, Workspace& workspace) const override {
@@ -43,7 +48,7 @@ class Graph : public GraphField {
 
     double infer_table(Index i, const double* theta, double* table, double* m, Workspace& workspace) const override {
         auto& scratch = workspace.as<Scratch>();
-        const double log_z = scratch.oracle.marginals(*trees_[i], potentials(i, theta, scratch.edges), table);
+        const double log_z = scratch.oracle.marginals(*trees_[i], all_potentials(i, theta, scratch), table);
         compact(i, table, m);
         return log_z;
     }
@@ -54,27 +59,28 @@ class Graph : public GraphField {
 
     void decode_labels(Index i, const double* theta, std::int32_t* labels, Workspace& workspace) const override {
         auto& scratch = workspace.as<Scratch>();
-        scratch.oracle.decode(*trees_[i], potentials(i, theta, scratch.edges), labels);
+        scratch.oracle.decode(*trees_[i], all_potentials(i, theta, scratch), labels);
     }
 
     // `count` exact samples, count x nodes.
     void sample(Index i, const double* theta, Index count, Random& random, std::int32_t* samples) const {
         Scratch scratch;
-        scratch.oracle.sample(*trees_[i], potentials(i, theta, scratch.edges), count, random, samples);
+        scratch.oracle.sample(*trees_[i], all_potentials(i, theta, scratch), count, random, samples);
     }
 
     void compact(Index i, const double* table, double* m) const override {
         double* edge = m + node_size(i);
-        std::fill(edge, edge + edges_.compact_size(), 0.0);
-        JunctionTreeOracle().read(*trees_[i], table, m,
-                                  [&](Index e, const double* mu) { edges_.add_edge(i, e, mu, edge); });
+        double* larger = m + clique_start(i);
+        std::fill(edge, edge + edges_.compact_size() + cliques_.size(), 0.0);
+        JunctionTreeOracle().read(
+            *trees_[i], table, m, [&](Index e, const double* mu) { edges_.add_edge(i, e, mu, edge); },
+            [&](Index q, const double* mu) { add_clique(i, q, mu, larger); });
     }
 
     void differentiate(Index i, const double* table, const double* dtheta, double* dm,
                        std::vector<double>& scratch) const override {
-        JunctionTreeOracle oracle;
-        std::vector<double> edges;
-        oracle.differentiate(*trees_[i], table, potentials(i, dtheta, edges), room(scratch, table_size(i)));
+        Scratch own;
+        own.oracle.differentiate(*trees_[i], table, all_potentials(i, dtheta, own), room(scratch, table_size(i)));
         compact(i, scratch.data(), dm);
     }
 
@@ -103,6 +109,10 @@ class Graph : public GraphField {
         double* edge = m + node_size(i);
         for (Index f = 0; f < edges_.shape().features; ++f, edge += edges_.matrix())
             std::fill(edge, edge + edges_.matrix(), edges_.total(i, f) / (K * K));
+        cliques_.for_each_tensor([&](Index start, Index length) {
+            std::fill(edge + start, edge + start + length,
+                      static_cast<double>(cliques_.occurrences(i, start)) / static_cast<double>(length));
+        });
     }
 
     void initial_table(Index i, double epsilon, double* table) const override {
@@ -122,15 +132,10 @@ class Graph : public GraphField {
 
     void product_table(Index i, double epsilon, double* table) const override {
         const Index K = labels();
-        for_each_part(i, [&](const std::int32_t* nodes, Index size, Index offset, Index, double) {
-            table[offset] = 1.0;
-            Index filled = 1;  // a table over the first nodes, to which the next one is multiplied from the end
-            for (Index v = 0; v < size; ++v, filled *= K)
-                for (Index entry = filled - 1; entry >= 0; --entry)
-                    for (Index k = K - 1; k >= 0; --k)
-                        table[offset + entry * K + k] =
-                            table[offset + entry] *
-                            (epsilon / static_cast<double>(K) + (truth(i)[nodes[v]] == k ? 1.0 - epsilon : 0.0));
+        std::vector<double> nodes(node_size(i), epsilon / static_cast<double>(K));
+        for (Index v = 0; v < this->nodes(i); ++v) nodes[v * K + truth(i)[v]] += 1.0 - epsilon;
+        for_each_part(i, [&](const std::int32_t* members, Index size, Index offset, Index, double) {
+            fill_product(size, [&](Index v) { return nodes.data() + members[v] * K; }, table + offset);
         });
     }
 
@@ -160,6 +165,13 @@ class Graph : public GraphField {
                 for (Index k = 0; k < K; ++k) pair[j * K + k] = p[j] * q[k];
             edges_.add_edge(i, e, pair.data(), m + node_size(i));
         }
+        const LargerCliques larger = cliques_.of(i);
+        for (Index q = 0; q < larger.count; ++q) {
+            const std::int32_t* members = larger.first(q);
+            pair.resize(table_length(K, larger.size(q)));
+            fill_product(larger.size(q), [&](Index v) { return m + members[v] * K; }, pair.data());
+            add_clique(i, q, pair.data(), m + clique_start(i));
+        }
     }
 
     double independent_entropy(Index i, double epsilon) const override {
@@ -170,7 +182,33 @@ class Graph : public GraphField {
     struct Scratch {
         JunctionTreeOracle oracle;
         std::vector<double> edges, table;
+        std::vector<const double*> tensors;
     };
+
+    PairwisePotentials all_potentials(Index i, const double* theta, Scratch& scratch) const {
+        PairwisePotentials all = potentials(i, theta, scratch.edges);
+        all.larger = cliques_.tensors(i, theta + clique_start(i), scratch.tensors);
+        return all;
+    }
+
+    // larger += the marginals of one larger clique
+    void add_clique(Index i, Index q, const double* mu, double* larger) const {
+        const Index size = cliques_.of(i).size(q);
+        axpy(table_length(labels(), size), 1.0, mu, larger + cliques_.tensor_of(size));
+    }
+
+    // The table of independent nodes, the v-th of them with probabilities of(v).
+    template <class Of>
+    void fill_product(Index size, Of&& of, double* table) const {
+        const Index K = labels();
+        table[0] = 1.0;
+        Index filled = 1;  // a table over the first nodes, to which the next one is multiplied from the end
+        for (Index v = 0; v < size; ++v, filled *= K)
+            for (Index entry = filled - 1; entry >= 0; --entry) {
+                const double before = table[entry];
+                for (Index k = K - 1; k >= 0; --k) table[entry * K + k] = before * of(v)[k];
+            }
+    }
 
     // body(nodes, how many, where their table is, its length, its counting number) for all cliques and separators.
     template <class Body>

@@ -2,14 +2,15 @@
 //
 // Block i is a graph of V nodes with K labels each, whose edges are directed as given. Its score sums, over nodes, the
 // weights of the (attribute, label) pairs and the label's bias; over edges, for each of their features, the weight of the
-// pair of labels.
+// pair of labels; over larger cliques, where there are any, the weight of their labels.
 //
-// Weights:  [ attribute x label | edge feature x parameter | bias ].
-// Compact:  [ V x K nodes | edge feature x K x K ].
+// Weights:  [ attribute x label | edge feature x parameter | clique size x K^size | bias ].
+// Compact:  [ V x K nodes | edge feature x K x K | clique size x K^size ].
 #pragma once
 
 #include <vector>
 
+#include "fields/clique_weights.hpp"
 #include "fields/edge_weights.hpp"
 #include "fields/general_field.hpp"
 #include "fields/node_features.hpp"
@@ -25,6 +26,7 @@ struct GraphData {
     const std::int32_t* labels;
     const double* sample_weight;
     double l2;
+    CliqueLists cliques;
 };
 
 class GraphField : public GeneralField {
@@ -33,6 +35,7 @@ class GraphField : public GeneralField {
         : nodes_(data.attributes, AllPairs(data.attributes.count, data.shape.labels), data.shape.labels,
                  data.labels != nullptr),
           edges_(data.shape, data.edges),
+          cliques_(data.shape.labels, data.cliques),
           bias_(data.bias),
           y_(data.labels),
           sample_weight_(data.sample_weight),
@@ -42,7 +45,7 @@ class GraphField : public GeneralField {
     Index blocks() const override { return nodes_.data().blocks; }
     Index labels() const override { return nodes_.labels(); }
     Index dimension() const override { return nodes_.size() + dense_size(); }
-    Index compact_size(Index i) const override { return node_size(i) + edges_.compact_size(); }
+    Index compact_size(Index i) const override { return node_size(i) + edges_.compact_size() + cliques_.size(); }
     double l2() const override { return l2_; }
     double sample_weight(Index i) const override { return sample_weight_ ? sample_weight_[i] : 1.0; }
     Index positions_before(Index i) const override { return nodes_.data().offsets[i]; }
@@ -50,13 +53,13 @@ class GraphField : public GeneralField {
     void score(Index i, const double* w, double* theta) const override {
         const double* dense = w + nodes_.size();
         nodes_.score(i, w, bias_in(dense), theta);
-        edges_.score(dense, theta + node_size(i));
+        score_dense(i, dense, theta);
     }
 
     void project(Direction& direction, double* theta) const override {
         const double* dense = direction.dense.data();
         nodes_.project(direction.block, direction.rows, bias_in(dense), theta);
-        edges_.score(dense, theta + node_size(direction.block));
+        score_dense(direction.block, dense, theta);
     }
 
     void center(Index i, double* theta) const override {
@@ -64,6 +67,8 @@ class GraphField : public GeneralField {
         double* edge = theta + node_size(i);
         for (Index f = 0; f < edges_.shape().features; ++f)
             subtract_maximum(edges_.matrix(), edge + f * edges_.matrix());
+        double* larger = theta + clique_start(i);
+        cliques_.for_each_tensor([&](Index start, Index length) { subtract_maximum(length, larger + start); });
     }
 
     double magnitude(Index i, const double* theta) const override {
@@ -72,6 +77,10 @@ class GraphField : public GeneralField {
         const double* edge = theta + node_size(i);
         for (Index f = 0; f < edges_.shape().features; ++f)
             total += edges_.absolute_total(i, f) * largest_magnitude(edges_.matrix(), edge + f * edges_.matrix());
+        const double* larger = theta + clique_start(i);
+        cliques_.for_each_tensor([&](Index start, Index length) {
+            total += static_cast<double>(cliques_.occurrences(i, start)) * largest_magnitude(length, larger + start);
+        });
         return total;
     }
 
@@ -87,6 +96,8 @@ class GraphField : public GeneralField {
             const Index pair = y[graph.first(e)] * labels() + y[graph.second(e)];
             edges_.for_each_feature(i, e, [&](Index f, double x) { total += x * edge[f * edges_.matrix() + pair]; });
         }
+        const double* larger = theta + clique_start(i);
+        cliques_.for_each_entry(i, y, [&](Index entry) { total += larger[entry]; });
         return total;
     }
 
@@ -95,8 +106,10 @@ class GraphField : public GeneralField {
         const double norm = nodes_.pull(i, m, direction.rows);
         direction.dense.resize(dense_size());
         edges_.pull(m + node_size(i), direction.dense.data());
+        const double* larger = m + clique_start(i);
+        std::copy(larger, larger + cliques_.size(), direction.dense.data() + edges_.size());
         if (bias_) {
-            double* bias = direction.dense.data() + edges_.size();
+            double* bias = direction.dense.data() + edges_.size() + cliques_.size();
             std::fill(bias, bias + labels(), 0.0);
             for (Index v = 0; v < nodes(i); ++v) axpy(labels(), 1.0, m + v * labels(), bias);
         }
@@ -128,6 +141,7 @@ class GraphField : public GeneralField {
    protected:
     Index nodes(Index i) const { return nodes_.length(i); }
     Index node_size(Index i) const { return nodes(i) * labels(); }
+    Index clique_start(Index i) const { return node_size(i) + edges_.compact_size(); }  // in compact vectors
     PairwiseGraph graph(Index i) const { return edges_.graph(i, nodes(i)); }
     const std::int32_t* truth(Index i) const { return y_ + nodes_.offset(i); }
 
@@ -146,6 +160,8 @@ class GraphField : public GeneralField {
             const Index pair = y[graph.first(e)] * labels() + y[graph.second(e)];
             edges_.for_each_feature(i, e, [&](Index f, double x) { edge[f * edges_.matrix() + pair] += a * x; });
         }
+        double* larger = m + clique_start(i);
+        cliques_.for_each_entry(i, y, [&](Index entry) { larger[entry] += a; });
     }
 
     // R_i <= (|F(y_i)| + max_y |F(y)|)^2, the latter bounded part by part.
@@ -154,18 +170,29 @@ class GraphField : public GeneralField {
         Direction direction;
         subtract_truth(i, m.data());
         const double truth = pull(i, m.data(), direction), count = static_cast<double>(nodes(i));
-        const double largest =
+        double largest =
             nodes_.largest_squared_norm(i) + edges_.largest_squared_norm(i) + (bias_ ? count * count : 0.0);
+        cliques_.for_each_tensor([&](Index start, Index) {
+            const double most = static_cast<double>(cliques_.occurrences(i, start));
+            largest += most * most;
+        });
         const double root = std::sqrt(truth) + std::sqrt(largest);
         return root * root;
     }
 
     NodeFeatures<AllPairs> nodes_;
     EdgeWeights edges_;
+    CliqueWeights cliques_;
 
    private:
-    Index dense_size() const { return edges_.size() + (bias_ ? labels() : 0); }
-    const double* bias_in(const double* dense) const { return bias_ ? dense + edges_.size() : nullptr; }
+    Index dense_size() const { return edges_.size() + cliques_.size() + (bias_ ? labels() : 0); }
+    const double* bias_in(const double* dense) const {
+        return bias_ ? dense + edges_.size() + cliques_.size() : nullptr;
+    }
+    void score_dense(Index i, const double* dense, double* theta) const {
+        edges_.score(dense, theta + node_size(i));
+        std::copy(dense + edges_.size(), dense + edges_.size() + cliques_.size(), theta + clique_start(i));
+    }
 
     bool bias_;
     const std::int32_t* y_;

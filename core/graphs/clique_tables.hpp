@@ -74,6 +74,27 @@ inline void add_sums(Index labels, Index variables, const std::int32_t* position
     });
 }
 
+// A table with its variables in another order: variable v of `out` is variable axes[v] of `in`; or back again.
+inline void reorder(Index labels, Index variables, const std::int32_t* axes, bool back, const double* in, double* out) {
+    std::array<Index, kMostVariables> digit{}, step{};
+    for (Index v = 0; v < variables; ++v) step[v] = table_length(labels, variables - 1 - axes[v]);
+    const Index length = table_length(labels, variables);
+    Index other = 0;
+    for (Index entry = 0; entry < length; ++entry) {
+        if (back) {
+            out[other] = in[entry];
+        } else {
+            out[entry] = in[other];
+        }
+        for (Index v = variables - 1; v >= 0; --v) {
+            other += step[v];
+            if (++digit[v] < labels) break;
+            other -= labels * step[v];
+            digit[v] = 0;
+        }
+    }
+}
+
 // Where the entry with these labels of the clique's variables stands in its table.
 template <class LabelOf>
 Index entry_of(Index labels, Index variables, LabelOf&& label_of) {

@@ -33,14 +33,22 @@ struct Placement {
     Index separator;            // a part of the table that is the node's own, if there is one; otherwise -1
 };
 
+// A larger clique, and the clique of the tree that has it.
+struct CliquePlacement {
+    Index clique;
+    std::vector<std::int32_t> positions;  // in that clique, increasing
+    std::vector<std::int32_t> axes;       // which of the given nodes stands there
+};
+
 class JunctionTree {
    public:
     // Stops as soon as the tables would take more than `budget` numbers; then complete() is false.
-    JunctionTree(PairwiseGraph graph, Index labels, Index budget) : labels_(labels), budget_(budget) {
-        eliminate(graph);
+    JunctionTree(PairwiseGraph graph, Index labels, Index budget, LargerCliques larger = {})
+        : labels_(labels), budget_(budget) {
+        eliminate(graph, larger);
         if (!complete_) return;
         build_cliques();
-        place(graph);
+        place(graph, larger);
         elimination_ = {};
     }
 
@@ -61,6 +69,7 @@ class JunctionTree {
     const std::int32_t* shared_in_parent(const Clique& c) const { return positions_.data() + c.in_parent; }
     const std::vector<Placement>& of_nodes() const { return of_nodes_; }
     const std::vector<Placement>& of_edges() const { return of_edges_; }
+    const std::vector<CliquePlacement>& of_larger() const { return of_larger_; }
 
     // A table holds all cliques and then all separators.
     Index cliques_length() const { return cliques_length_; }
@@ -69,13 +78,14 @@ class JunctionTree {
 
    private:
     // The order of elimination, and the neighbours that each node had when it left.
-    void eliminate(PairwiseGraph graph) {
+    void eliminate(PairwiseGraph graph, LargerCliques larger) {
         const Index n = graph.nodes;
         neighbours_.assign(n, {});
         for (Index e = 0; e < graph.edges; ++e) {
             neighbours_[graph.first(e)].push_back(graph.second(e));
             neighbours_[graph.second(e)].push_back(graph.first(e));
         }
+        join(larger);
         elimination_.assign(n, {});
         gone_.assign(n, false);
         stamp_.assign(n, -1);
@@ -111,6 +121,19 @@ class JunctionTree {
         }
         complete_ = within_budget_;
         neighbours_ = {};
+    }
+
+    // The nodes of a larger clique are neighbours of each other.
+    void join(LargerCliques larger) {
+        for (Index q = 0; q < larger.count; ++q)
+            for (Index a = 0; a < larger.size(q); ++a)
+                for (Index b = 0; b < larger.size(q); ++b)
+                    if (a != b) neighbours_[larger.first(q)[a]].push_back(larger.first(q)[b]);
+        if (larger.count == 0) return;
+        for (auto& around : neighbours_) {
+            std::sort(around.begin(), around.end());
+            around.erase(std::unique(around.begin(), around.end()), around.end());
+        }
     }
 
     // Nodes with one neighbour or none, and those that become so; their neighbours are added to `affected`.
@@ -211,7 +234,7 @@ class JunctionTree {
         when_ = std::move(when);
     }
 
-    void place(PairwiseGraph graph) {
+    void place(PairwiseGraph graph, LargerCliques larger) {
         if (!complete_) return;
         for (Index v = 0; v < graph.nodes; ++v) {
             const Index c = clique_of_[v];
@@ -225,7 +248,22 @@ class JunctionTree {
             const std::int32_t at_a = position_of(cliques_[c], a), at_b = position_of(cliques_[c], b);
             of_edges_.push_back({c, {std::min(at_a, at_b), std::max(at_a, at_b)}, at_b < at_a, -1});
         }
+        for (Index q = 0; q < larger.count; ++q) place_larger(larger.first(q), larger.size(q));
         clique_of_ = when_ = {};
+    }
+
+    void place_larger(const std::int32_t* members, Index size) {
+        const auto leaves_earlier = [&](std::int32_t a, std::int32_t b) { return when_[a] < when_[b]; };
+        CliquePlacement place{clique_of_[*std::min_element(members, members + size, leaves_earlier)], {}, {}};
+        std::vector<std::pair<std::int32_t, std::int32_t>> order;
+        for (Index a = 0; a < size; ++a)
+            order.push_back({position_of(cliques_[place.clique], members[a]), static_cast<std::int32_t>(a)});
+        std::sort(order.begin(), order.end());
+        for (const auto& [position, axis] : order) {
+            place.positions.push_back(position);
+            place.axes.push_back(axis);
+        }
+        of_larger_.push_back(std::move(place));
     }
 
     std::int32_t position_of(const Clique& clique, std::int32_t node) const {
@@ -245,6 +283,7 @@ class JunctionTree {
     std::vector<Clique> cliques_;
     std::vector<std::int32_t> nodes_, positions_;
     std::vector<Placement> of_nodes_, of_edges_;
+    std::vector<CliquePlacement> of_larger_;
     Index cliques_length_ = 0, separators_length_ = 0;
 };
 

@@ -119,10 +119,10 @@ class JunctionTreeOracle {
         }
     }
 
-    // From the marginals of cliques and separators: those of nodes, V x K, and body(e, matrix) with those of each edge. Any
-    // table will do whose parts agree, as they are linear.
-    template <class Body>
-    void read(const JunctionTree& tree, const double* table, double* nodes, Body&& body) {
+    // From the marginals of cliques and separators: those of nodes, V x K, body(e, matrix) with those of each edge, and
+    // larger(q, tensor) with those of each larger clique. Any table will do whose parts agree, as they are linear.
+    template <class Body, class Larger>
+    void read(const JunctionTree& tree, const double* table, double* nodes, Body&& body, Larger&& larger) {
         const Index K = tree.labels();
         for (const Placement& place : tree.of_nodes()) {
             const Clique& c = tree.cliques()[place.clique];
@@ -144,6 +144,16 @@ class JunctionTreeOracle {
                 pair = message_.data();
             }
             body(static_cast<Index>(e), place.turned ? turn(K, pair) : pair);
+        }
+        for (std::size_t q = 0; q < tree.of_larger().size(); ++q) {
+            const CliquePlacement& place = tree.of_larger()[q];
+            const Clique& c = tree.cliques()[place.clique];
+            const Index size = static_cast<Index>(place.axes.size());
+            message_.assign(table_length(K, size), 0.0);
+            add_sums(K, c.size, place.positions.data(), size, table + c.table, message_.data());
+            turned_.resize(message_.size());
+            reorder(K, size, place.axes.data(), true, message_.data(), turned_.data());
+            larger(static_cast<Index>(q), turned_.data());
         }
     }
 
@@ -186,6 +196,14 @@ class JunctionTreeOracle {
             } else {
                 add_factor(K, c.size, place.positions, 2, factor, psi + c.table);
             }
+        }
+        for (std::size_t q = 0; q < tree.of_larger().size(); ++q) {
+            const CliquePlacement& place = tree.of_larger()[q];
+            const Clique& c = tree.cliques()[place.clique];
+            const Index size = static_cast<Index>(place.axes.size());
+            turned_.resize(table_length(K, size));
+            reorder(K, size, place.axes.data(), false, potentials.larger[q], turned_.data());
+            add_factor(K, c.size, place.positions.data(), size, turned_.data(), psi + c.table);
         }
         for (Index v = 0; v < potentials.graph.nodes; ++v) {
             const Placement& place = tree.of_nodes()[v];

@@ -277,10 +277,13 @@ class _Drive:
             pass
         self.bound = self.run.bound
         field = self.run.field
-        if not field.convex and math.isfinite(self.bound.gap):
-            # No dual value bounds the optimum. ‖∇P‖² / (2 l2), which would be a gap, still tells of a flat place.
+        if not field.exact and math.isfinite(self.bound.gap):
+            # Lower bounds from earlier weights, where inference may not have converged, prove nothing: only the
+            # gradient here counts. ‖∇P‖² / (2 l2) bounds the distance of a convex P; of another, it tells of a flat
+            # place.
             primal, gradient = field.gradient(self.run.certified_weights())
-            self.bound = Bound(primal, math.nan, float(gradient @ gradient) / (2 * field.l2))
+            gap = float(gradient @ gradient) / (2 * field.l2)
+            self.bound = Bound(primal, primal - gap if field.convex else math.nan, gap)
 
     def _met(self) -> bool:
         return math.isfinite(self.bound.gap) and self.bound.gap <= self.tol * abs(self.bound.primal)
@@ -301,6 +304,8 @@ class _Drive:
             "duality_gap": self._gap,
             **self.run.record(),
         }
+        if not self.run.field.exact and "dual" in row:
+            row["dual"] = self.bound.dual
         for column, value in row.items():
             self.history.setdefault(column, []).append(value)
 

@@ -266,3 +266,19 @@ def test_bad_graphs_and_labels_are_refused(kind: Any) -> None:
     refuses(ValueError, "y has 5 graphs but X has 6", lambda: kind(X, y[:5]))
     refuses(ValueError, "X has no graphs", lambda: kind(encode_graphs(X)[:0], []))
     refuses(ValueError, "graph 2 has .* labels in y but", lambda: kind(X, [*y[:2], np.zeros(9, dtype=int), *y[3:]]))
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sag", "sgd"])
+@pytest.mark.parametrize("tol", [1e-1, 1e-3])
+def test_the_relaxed_certificate_bounds_the_distance_to_the_relaxed_optimum(solver: str, tol: float) -> None:
+    random = np.random.default_rng(3)
+    edges = np.array([(0, 1), (1, 2), (2, 0), (2, 3), (3, 0)])
+    X = [(random.normal(size=(4, 2)), edges) for _ in range(6)]
+    y = [random.integers(3, size=4) for _ in range(6)]
+    field = fields.Graph(X, y, l2=0.5, inference="trw", inference_tol=1e-12, max_sweeps=2000)
+    optimum = solve(field, "lbfgs", tol=1e-11).dual
+    solution = solve(field, solver, tol=tol, max_passes=300, random_state=0)
+    assert solution.certificate == "relaxed"
+    assert optimum - 1e-8 <= solution.primal <= optimum + solution.duality_gap + 1e-8
+    # It is the relaxed problem's: on loops its optimum is not that of the likelihood.
+    assert solve(fields.Graph(X, y, l2=0.5), "lbfgs", tol=1e-9).primal < optimum - 1e-3

@@ -178,6 +178,10 @@ class Graph(GeneralField):
         y: Ints | None,
         sample_weight: Floats | None,
         l2: float,
+        clique_offsets: Offsets | None,
+        clique_starts: Offsets | None,
+        clique_nodes: Ints | None,
+        clique_sizes: Offsets | None,
         table_budget: int,
     ) -> None: ...
     def treewidth(self, block: int) -> int: ...
@@ -204,6 +208,10 @@ class LoopyGraph(GeneralField):
         y: Ints | None,
         sample_weight: Floats | None,
         l2: float,
+        clique_offsets: Offsets | None,
+        clique_starts: Offsets | None,
+        clique_nodes: Ints | None,
+        clique_sizes: Offsets | None,
         inference: str,
         damping: float,
         max_sweeps: int,
@@ -232,6 +240,10 @@ class PseudoLikelihood(GeneralField):
         y: Ints | None,
         sample_weight: Floats | None,
         l2: float,
+        clique_offsets: Offsets | None,
+        clique_starts: Offsets | None,
+        clique_nodes: Ints | None,
+        clique_sizes: Offsets | None,
     ) -> None: ...
 
 class JunctionTree:

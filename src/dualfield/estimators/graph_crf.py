@@ -30,7 +30,9 @@ class GraphCRF(GraphModel):
 
     With exact inference it stops when the result is *proven* to be within ``tol`` (relative) of the minimum.
     ``X`` is a list of ``(node_features, edges)`` or ``(node_features, edges, edge_features)``: an array or sparse
-    matrix with a row per node, pairs of node numbers, an array with a row per edge.
+    matrix with a row per node, pairs of node numbers, an array with a row per edge. A fourth part may list cliques, of
+    three nodes and more, which then add ``Σ_C V_{|C|}[y_C]`` to the score, one tensor V for each size; they need exact
+    inference.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.features.cliques import Cliques
 from dualfield.features.nested import (
     GRAPHS,
     Key,
@@ -56,6 +57,8 @@ class EncodedGraphs:
         The nodes that each edge joins, numbered within their graph.
     edge_features : array of float64, shape (n_edges, n_edge_features), or None
         None means one feature of value 1 at every edge.
+    cliques : Cliques or None
+        Cliques of three nodes and more that have a potential of their own.
 
     Raises
     ------
@@ -81,6 +84,7 @@ class EncodedGraphs:
     edge_offsets: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int32]
     edge_features: npt.NDArray[np.float64] | None
+    cliques: Cliques | None = None
 
     def __post_init__(self) -> None:
         for name in ("offsets", "indptr", "edge_offsets"):
@@ -153,6 +157,7 @@ class EncodedGraphs:
             edge_offsets,
             self.ends[edges],
             None if self.edge_features is None else self.edge_features[edges],
+            None if self.cliques is None else self.cliques[chosen],
         )
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield.features.arrays import rows_of
+from dualfield.features.cliques import encode_cliques
 from dualfield.features.encoded import Encoded
 from dualfield.features.encoded_graphs import EncodedGraphs, check_edges
 from dualfield.features.labels import encode_labels
@@ -19,7 +20,7 @@ from dualfield.features.vocabulary import Columns
 
 __all__ = ["EncodedGraphs", "encode_graph_labels", "encode_graphs", "stack_graphs"]
 
-_EXPECTED_GRAPH = "a tuple (node_features, edges) or (node_features, edges, edge_features)"
+_EXPECTED_GRAPH = "a tuple (node_features, edges), perhaps with edge_features and cliques after them"
 
 
 def encode_graphs(X: Any, n_attributes: int | None = None, n_edge_features: int | None = None) -> EncodedGraphs:
@@ -28,12 +29,15 @@ def encode_graphs(X: Any, n_attributes: int | None = None, n_edge_features: int 
     Parameters
     ----------
     X : EncodedGraphs or iterable of tuples
-        Each graph is ``(node_features, edges)`` or ``(node_features, edges, edge_features)``:
+        Each graph is ``(node_features, edges)``, ``(node_features, edges, edge_features)``, or ``(node_features, edges,
+        edge_features, cliques)``:
 
         * ``node_features``, a 2-D array or scipy sparse matrix with a row per node, at least one;
         * ``edges``, integers of shape (edges, 2), each a pair of node numbers from 0; no loops, and no pair twice,
           in whichever order. May be empty, and nodes may be without edges;
-        * ``edge_features``, a 2-D array with a row per edge. All graphs that have edges have them, or none does.
+        * ``edge_features``, a 2-D array with a row per edge, or None. All graphs that have edges have them, or none;
+        * ``cliques``, a list of sequences of three node numbers and more, each of which has a potential over the labels
+          of its nodes, in this order. Cliques of one size share their weights.
 
         An :class:`EncodedGraphs` is returned as it is, if its widths are the ones asked for.
     n_attributes, n_edge_features : int, optional
@@ -66,7 +70,9 @@ def encode_graphs(X: Any, n_attributes: int | None = None, n_edge_features: int 
         np.array([matrix.shape[0] for matrix in nodes]), bounds_of([len(pairs) for pairs in edges]), _stacked(edges)
     )
     rows = [_edge_matrix(number, graph[2], len(edges[number])) for number, graph in enumerate(graphs)]
-    return stack_graphs(nodes, edges, _common_rows(rows, edges, n_edge_features))
+    stacked = stack_graphs(nodes, edges, _common_rows(rows, edges, n_edge_features))
+    cliques = encode_cliques([graph[3] for graph in graphs], [matrix.shape[0] for matrix in nodes])
+    return stacked if cliques is None else replace(stacked, cliques=cliques)
 
 
 def stack_graphs(
@@ -170,16 +176,16 @@ def _as_list(X: Any) -> list[Any]:
     return graphs
 
 
-def _parts(number: int, graph: Any) -> tuple[Any, Any, Any]:
-    """Node features, edges, and edge features or None."""
+def _parts(number: int, graph: Any) -> tuple[Any, Any, Any, Any]:
+    """Node features, edges, edge features or None, and cliques or None."""
     if not isinstance(graph, (tuple, list)):
         raise TypeError(
             f"graph {number} is of type {type(graph).__name__}; expected {_EXPECTED_GRAPH}; "
             "wrap a single graph as [graph]."
         )
-    if len(graph) not in (2, 3):
+    if len(graph) not in (2, 3, 4):
         raise ValueError(f"graph {number} has {len(graph)} part{'s'[: len(graph) != 1]}; expected {_EXPECTED_GRAPH}.")
-    return graph[0], graph[1], graph[2] if len(graph) == 3 else None
+    return graph[0], graph[1], graph[2] if len(graph) > 2 else None, graph[3] if len(graph) > 3 else None
 
 
 def _array(what: str, given: Any) -> npt.NDArray[Any]:

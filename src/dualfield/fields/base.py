@@ -35,6 +35,7 @@ class Field(ABC):
     offers: frozenset[str]
     name: str
     instead: str = ""
+    exact: bool = True  # whether inference is
     convex: bool = True  # whether the objective is; otherwise no dual value bounds its optimum
     default_solver: Choice  # what "auto" means here
     core: Any

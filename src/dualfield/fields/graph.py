@@ -106,6 +106,7 @@ class GraphField(Field):
     codes: npt.NDArray[np.int32]
     edge_l2: float | None
     sample_weight: npt.NDArray[np.float64] | None
+    takes_cliques: bool = False  # of three nodes and more
 
     def _prepare(
         self,
@@ -136,7 +137,13 @@ class GraphField(Field):
             edge_weights,
             bool(bias),
             1.0 if self.edge_l2 is None else math.sqrt(self.l2 / self.edge_l2),
+            () if encoded.cliques is None else tuple(encoded.cliques.sizes.tolist()),
         )
+        if self.layout.clique_sizes and not self.takes_cliques:
+            raise ValueError(
+                f"{self.name} knows pairs of nodes only but X has cliques of {self.layout.clique_sizes[-1]}; use "
+                "inference='junction_tree', or leave the cliques out."
+            )
         self.core = self._compile()
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
 
@@ -162,6 +169,7 @@ class GraphField(Field):
             *(self.l2, self.edge_l2, self.sample_weight, self.classes, self.codes, self.layout),
             *(graphs.offsets, graphs.indptr, graphs.indices, graphs.values),
             *(graphs.edge_offsets, graphs.ends, graphs.edge_features),
+            *(() if graphs.cliques is None else (graphs.cliques.offsets, graphs.cliques.starts, graphs.cliques.nodes)),
         ]
 
 
@@ -170,9 +178,10 @@ class Graph(GraphField):
 
     For a graph with node features x and edge features z, the labels y have the score
 
-        ``Σ_v ⟨w_{y_v}, x_v⟩ + b_{y_v} + Σ_{e=(u,v)} Σ_f z_{ef} W_f[y_u, y_v]``
+        ``Σ_v ⟨w_{y_v}, x_v⟩ + b_{y_v} + Σ_{e=(u,v)} Σ_f z_{ef} W_f[y_u, y_v] + Σ_C V_{|C|}[y_C]``
 
-    with edges directed as given, and the objective is
+    with edges directed as given and the last sum over larger cliques, where X has any. (They need exact inference, and
+    their weights V count as node weights in the penalty.) The objective is
 
         ``l2/2 (‖w‖² + ‖b‖²) + edge_l2/2 ‖W‖² + Σ_i c_i · (log Z(x_i) − score(x_i, y_i))``,
 
@@ -239,7 +248,9 @@ class Graph(GraphField):
     ) -> None:
         self.inference = GraphInference(inference, table_budget, damping, max_sweeps, inference_tol)
         self.offers = _EXACT if self.inference.exact else _APPROXIMATE
-        self.convex = self.inference.exact or inference == "trw"
+        self.exact = self.inference.exact
+        self.takes_cliques = self.exact
+        self.convex = self.exact or inference == "trw"
         if not self.inference.exact:
             self.name = f"Graph with inference={inference!r}"
             self.instead = "use inference='junction_tree', or a primal solver such as 'lbfgs'"

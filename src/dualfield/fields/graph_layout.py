@@ -1,7 +1,8 @@
 """Where the weights of a graph model are: the part of it that does not depend on data.
 
-Weights are one flat vector, ``[ attribute × label | edge feature × parameter | bias ]``. The potential of an edge with
-features x joins the labels a and b of its ends by ``Σ_f x_f W_f[a, b]``, and every matrix ``W_f`` has P parameters::
+Weights are one flat vector, ``[ attribute × label | edge feature × parameter | clique size × K^size | bias ]``.
+The potential of an edge with features x joins the labels a and b of its ends by ``Σ_f x_f W_f[a, b]``, and every
+matrix ``W_f`` has P parameters::
 
     W_f[a, b] = edge_scale · pattern_values[a, b] · w[f, pattern[a, b]]          0 where pattern[a, b] is −1
 
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.features import EncodedGraphs
+from dualfield.features.cliques import Cliques
 
 __all__ = ["EDGE_WEIGHTS", "GraphLayout", "edge_pattern"]
 
@@ -89,6 +91,8 @@ class GraphLayout:
         Whether there is a weight per label at every node.
     edge_scale : float
         ``sqrt(l2 / edge_l2)``: the natural weights of edges are ``edge_scale`` times those of the vector.
+    clique_sizes : tuple of int
+        The sizes of larger cliques that have weights, K^size each, increasing.
     """
 
     n_attributes: int
@@ -97,11 +101,15 @@ class GraphLayout:
     edge_weights: str
     bias: bool
     edge_scale: float = 1.0
+    clique_sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.edge_scale) and self.edge_scale > 0):
             raise ValueError(f"edge_scale must be a positive finite number; got {self.edge_scale!r}.")
         edge_pattern(self.edge_weights, self.n_labels)
+        object.__setattr__(self, "clique_sizes", tuple(self.clique_sizes))
+        if any(type(size) is not int or size < 3 for size in self.clique_sizes):
+            raise ValueError(f"clique_sizes must be integers from 3 on; got {self.clique_sizes!r}.")
 
     @property
     def n_node_weights(self) -> int:
@@ -117,7 +125,8 @@ class GraphLayout:
     def dimension(self) -> int:
         """The number of weights."""
         features, parameters = self.edge_shape
-        return self.n_node_weights + features * parameters + self.n_labels * self.bias
+        cliques = sum(self.n_labels**size for size in self.clique_sizes)
+        return self.n_node_weights + features * parameters + cliques + self.n_labels * self.bias
 
     def arguments(
         self,
@@ -128,7 +137,7 @@ class GraphLayout:
     ) -> dict[str, Any]:
         """What every compiled graph field takes, by name; without ``codes`` it can predict, not train."""
         pattern, values, n_parameters = edge_pattern(self.edge_weights, self.n_labels)
-        rows = graphs.edge_features
+        rows, cliques = graphs.edge_features, self._cliques(graphs)
         return {
             "offsets": graphs.offsets,
             "indptr": graphs.indptr,
@@ -148,7 +157,27 @@ class GraphLayout:
             "y": codes,
             "sample_weight": sample_weight,
             "l2": l2,
+            "clique_offsets": None if cliques is None else cliques.offsets,
+            "clique_starts": None if cliques is None else cliques.starts,
+            "clique_nodes": None if cliques is None else cliques.nodes,
+            "clique_sizes": None if cliques is None else np.array(self.clique_sizes, dtype=np.int64),
         }
+
+    def _cliques(self, graphs: EncodedGraphs) -> Cliques | None:
+        """The larger cliques as the core takes them: all of sizes that have weights."""
+        if graphs.cliques is None:
+            if not self.clique_sizes:
+                return None
+            return Cliques(np.zeros(len(graphs) + 1, np.int64), np.zeros(1, np.int64), np.empty(0, np.int32))
+        for size in graphs.cliques.sizes.tolist():
+            if size not in self.clique_sizes:
+                known = " or ".join(map(str, self.clique_sizes)) or "two"
+                graph = graphs.cliques.first_graph_with(size)
+                raise ValueError(
+                    f"graph {graph} has a clique of {size} nodes but the model was trained on cliques of {known}; "
+                    "leave it out."
+                )
+        return graphs.cliques
 
     def split(self, weights: FloatArray) -> dict[str, FloatArray]:
         """The natural weights by name.
@@ -157,14 +186,18 @@ class GraphLayout:
         -------
         dict
             ``node``, shape (A, K); ``edge``, shape (De, K, K), the matrices ``W_f`` above, zero where there is no
-            parameter; and, where it exists, ``bias``, shape (K,).
+            parameter; and, where they exist, ``bias``, shape (K,), and ``clique_n`` for cliques of n nodes, shape
+            (K, ..., K).
         """
         pattern, values, _ = edge_pattern(self.edge_weights, self.n_labels)
         shape = self.edge_shape
-        node, edge, bias = np.split(weights, [self.n_node_weights, self.n_node_weights + shape[0] * shape[1]])
+        lengths = [self.n_node_weights, shape[0] * shape[1], *(self.n_labels**size for size in self.clique_sizes)]
+        node, edge, *larger, bias = np.split(weights, np.cumsum(lengths))
         matrices = self.edge_scale * values * edge.reshape(shape)[:, np.maximum(pattern, 0)]
         parts = {
             "node": node.reshape(self.n_attributes, self.n_labels),
             "edge": np.where(pattern >= 0, matrices, 0.0),
         }
+        for size, tensor in zip(self.clique_sizes, larger, strict=True):
+            parts[f"clique_{size}"] = tensor.reshape((self.n_labels,) * size)
         return parts | {"bias": bias} if self.bias else parts

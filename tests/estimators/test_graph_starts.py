@@ -40,5 +40,5 @@ def test_a_given_start_is_taken() -> None:
 def test_a_dual_solver_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy_images()
     monkeypatch.setattr(fields.PseudoLikelihood, "gradient", None)
-    with pytest.raises(TypeError, match="SDCA needs .* which Graph with inference='bp' does not offer"):
+    with pytest.raises(TypeError, match=r"SDCA needs .* which Graph with inference='bp' does not offer"):
         GridCRF(inference="bp", solver="sdca").fit(X, y)

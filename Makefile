@@ -71,7 +71,7 @@ $(SANITIZE)/.package: $(SANITIZE)/.tools $(BUILD_INPUTS)
 	@touch $@
 
 # An extra of the package that is already installed adds its tools and builds nothing.
-$(VENV)/.test $(VENV)/.lint $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV)/.package
+$(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.examples: $(VENV)/.%: pyproject.toml | $(VENV)/.package
 	$(VENV)/bin/pip install $(PIP_FLAGS) "dualfield[$*]"
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""Every example in a docstring and in the README runs and gives what it says."""
+"""Every example in a docstring, in the README and on the page on graphs runs and gives what it says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 
 import dualfield
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", "docs/graphs.md"]
 MODULES = [
     "dualfield",
     *(
@@ -47,11 +48,14 @@ def test_the_public_surface_has_examples(name: str) -> None:
     assert ">>> " in (getattr(dualfield, name).__doc__ or "")
 
 
-def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = README.read_text(encoding="utf-8")
-    namespace: dict[str, Any] = {"__name__": "__readme__"}
-    for block in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        # line breaks in front give a traceback the README's own line numbers
+    text = (ROOT / page).read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {"__name__": "__page__"}
+    blocks = list(re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    assert blocks
+    for block in blocks:
+        # line breaks in front give a traceback the page's own line numbers
         line = text.count("\n", 0, block.start(1))
-        exec(compile("\n" * line + block.group(1), str(README), "exec"), namespace)
+        exec(compile("\n" * line + block.group(1), page, "exec"), namespace)

@@ -66,6 +66,8 @@ def solve(
     callback_every: int | None = None,
     state: Run | None = None,
     random_state: int | np.random.RandomState | None = None,
+    *,
+    start: npt.ArrayLike | None = None,
 ) -> Solution:
     """Minimise a field's objective and prove how close the result is.
 
@@ -90,6 +92,9 @@ def solve(
         ``solution.state`` of an earlier run on the same field, which goes on where it stopped (in place).
     random_state : int, RandomState or None
         Seed of the sampling.
+    start : array, shape (dimension,), optional
+        Weights to begin at, by default zero. Where the objective is not convex (approximate inference), the result
+        may depend on them. Methods on the dual refuse them: their weights belong to marginals.
 
     Returns
     -------
@@ -112,7 +117,7 @@ def solve(
         check_count("solve", "callback_every", callback_every, 1)
     solver.check(field)
     clock = _Clock(field.preparation if state is None else (0.0, 0.0))
-    run = _bind(field, solver, state, random_state)
+    run = _bind(field, solver, state, start, random_state)
     solution = _Drive(run, clock, tol, max_passes, tuple(callbacks), callback_every).to_the_end()
     if reason:
         solution.message += f" ({solver.name} was chosen: {reason}.)"
@@ -127,15 +132,40 @@ def check_limits(tol: float, max_passes: int) -> None:
         raise ValueError(f"max_passes must be a positive integer; got {max_passes!r}.")
 
 
-def _bind(field: Field, solver: Solver, state: Run | None, random_state: int | np.random.RandomState | None) -> Run:
+def _bind(
+    field: Field,
+    solver: Solver,
+    state: Run | None,
+    start: npt.ArrayLike | None,
+    random_state: int | np.random.RandomState | None,
+) -> Run:
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     if state is None:
-        return solver.start(field, seed)
+        weights = None if start is None else _checked_start(start, field)
+        run = solver.start(field, seed)
+        if weights is not None:
+            run.begin_at(weights)
+        return run
+    if start is not None:
+        raise ValueError("solve() was given both a state to go on from and weights to start at; give one of them.")
     if state.solver != solver:
         raise TypeError(f"The state comes from {state.solver}; {solver} cannot go on from it.")
     if state.field is not field:
         raise ValueError("The state belongs to another field; give solve() the field object that it was made with.")
     return state
+
+
+def _checked_start(start: npt.ArrayLike, field: Field) -> npt.NDArray[np.float64]:
+    weights = np.asarray(start)
+    if weights.shape != (field.dimension,) or weights.dtype.kind not in "iuf":
+        raise ValueError(
+            f"start is an array of {weights.dtype} of shape {weights.shape}; expected numbers of shape "
+            f"({field.dimension},), one for each weight of {field.name}."
+        )
+    if not np.isfinite(weights).all():
+        place = int(np.argmin(np.isfinite(weights)))
+        raise ValueError(f"weight {place} of start is {weights[place]}; expected a finite number.")
+    return np.ascontiguousarray(weights, dtype=np.float64)
 
 
 class _Drive:

@@ -32,11 +32,16 @@ def check_parameters(estimator: Any) -> None:
     _threads(estimator.n_jobs)
 
 
-def train(estimator: Any, field: Field, callbacks: Iterable[Callback] = ()) -> Solution:
+def train(
+    estimator: Any,
+    field: Field,
+    callbacks: Iterable[Callback] = (),
+    start: Callable[[], npt.ArrayLike | None] = lambda: None,
+) -> Solution:
     """Solve ``field`` with an estimator's parameters, and warn where the result is not what was asked for.
 
     With ``warm_start`` the run of the previous fit goes on, provided that its field poses the same
-    problem.
+    problem; otherwise ``start`` gives the weights to begin at.
     """
     state: Run | None = getattr(estimator, "_run", None) if estimator.warm_start else None
     if state is not None:
@@ -61,6 +66,7 @@ def train(estimator: Any, field: Field, callbacks: Iterable[Callback] = ()) -> S
             callbacks=callbacks,
             state=state,
             random_state=estimator.random_state,
+            start=None if state is not None else start(),
         )
     estimator._run = solution.state if estimator.warm_start else None
     solution.state = None

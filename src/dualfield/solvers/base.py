@@ -102,8 +102,12 @@ class Run(ABC):
     def under_another_penalty(self, field: Field, seed: int) -> Run:
         """A new run on a field that differs only in l2, which begins where this one stands."""
         run = self.solver.start(field, seed)
-        run._core.set_weights(self.weights())
+        run.begin_at(self.weights())
         return run
+
+    def begin_at(self, weights: npt.NDArray[np.float64]) -> None:
+        """Take these weights in place of zero, before the first update."""
+        self._core.set_weights(weights)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """A copy of the whole state as named arrays, for saving; :meth:`restore` takes it back."""

@@ -153,6 +153,12 @@ class DualRun(Run):
         run._core.begin_again(self.field.l2)
         return run
 
+    def begin_at(self, weights: npt.NDArray[np.float64]) -> None:
+        raise TypeError(
+            f"{self.solver.name} cannot start at given weights: its weights belong to marginals; "
+            "leave start out, or take a solver on the primal such as 'lbfgs'."
+        )
+
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> DualRun:
         super().restore(arrays)
         self._started = True

@@ -93,8 +93,9 @@ class GraphModel(BaseEstimator):
             Called with a ``Progress`` after every pass; one that returns True ends training.
         start : array, optional
             Weights to begin at, as in ``weights_`` of a model of the same layout. By default zero, except that "bp"
-            and "mean_field", whose objectives are not convex, begin at the weights of the pseudo-likelihood: from
-            zero they may end far from any good minimum. Methods on the dual have no such start.
+            and "mean_field", whose objectives are not convex, begin at the weights of the pseudo-likelihood, which
+            gets at most ``max_passes`` of its own: from zero they may end far from any good minimum. Methods on the
+            dual have no such start.
 
         Returns
         -------

@@ -52,6 +52,12 @@ class GraphEnumeration:
             np.add.at(table[e], (self.labellings[:, s], self.labellings[:, t]), self.probabilities)
         return table
 
+    def marginal(self, members: Any) -> npt.NDArray[Any]:
+        """The marginal of some nodes, one axis each."""
+        table = np.zeros((self.labels,) * len(members), dtype=np.longdouble)
+        np.add.at(table, tuple(self.labellings[:, v] for v in members), self.probabilities)
+        return table
+
     def score(self, labels: npt.ArrayLike) -> float:
         place = np.ravel_multi_index(tuple(np.asarray(labels)), (self.labels,) * len(self.graph.node))
         return float(self.scores[place])
@@ -75,7 +81,7 @@ def edge_lists(draw: st.DrawFn, n_nodes: int, forest: bool = False) -> npt.NDArr
 def graphs(
     draw: st.DrawFn, bound: float = 2.0, forest: bool = False, max_nodes: int = 8, labels: tuple[int, ...] = (1, 2, 3)
 ) -> Graph:
-    """Potentials within ±bound, one matrix for all edges or one for each; at most 3^7 labellings."""
+    """Potentials within ±bound, one matrix for all edges or one for each; at most 4^7 labellings."""
     K = draw(st.sampled_from(labels))
     V = draw(st.integers(1, min(max_nodes, 7) if K > 2 else max_nodes))
     edges = draw(edge_lists(V, forest))

@@ -8,49 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from dualfield import oracles
+from tests.core.graph_enumeration import Graph, GraphEnumeration, graphs
 from tests.core.strategies import assert_close, bounds, few_examples
-from tests.enumeration import all_labellings, log_sum_exp
-
-
-class GraphEnumeration:
-    """``p(y) ∝ exp(Σ_v node[v, y_v] + Σ_e edge_e[y_s, y_t])``, labelling by labelling."""
-
-    def __init__(self, node: Any, edges: Any, edge: Any) -> None:
-        node = np.asarray(node, dtype=np.longdouble)
-        self.nodes, self.labels = node.shape
-        self.labellings = all_labellings(self.nodes, self.labels)
-        self.scores = node[np.arange(self.nodes), self.labellings].sum(axis=1)
-        matrices = np.broadcast_to(np.asarray(edge, dtype=np.longdouble), (len(edges), self.labels, self.labels))
-        for (s, t), matrix in zip(edges, matrices, strict=True):
-            self.scores = self.scores + matrix[self.labellings[:, s], self.labellings[:, t]]
-        self.log_partition = log_sum_exp(self.scores)
-        self.probabilities = np.exp(self.scores - self.log_partition)
-
-    def marginal(self, members: Any) -> Any:
-        """The marginal of some nodes, one axis each."""
-        table = np.zeros((self.labels,) * len(members))
-        np.add.at(table, tuple(self.labellings[:, v] for v in members), self.probabilities.astype(np.float64))
-        return table
-
-
-@st.composite
-def graphs(draw: st.DrawFn, bounds: st.SearchStrategy[float] = bounds) -> tuple[Any, Any, Any]:
-    """(node, edges, edge) with at most 10 nodes and 1,024 labellings; shared or separate matrices."""
-    labels = draw(st.integers(1, 4))
-    nodes = draw(st.integers(1, {1: 6, 2: 10, 3: 6, 4: 5}[labels]))
-    pairs = [(s, t) for s in range(nodes) for t in range(s)]
-    edges = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=len(pairs))) if pairs else []
-    edges = [(t, s) if draw(st.booleans()) else (s, t) for s, t in edges]
-    bound = draw(bounds)
-    values = st.floats(-bound, bound, allow_subnormal=False)
-    shared = draw(st.booleans())
-    node = draw(hnp.arrays(np.float64, (nodes, labels), elements=values))
-    shape = (labels, labels) if shared else (len(edges), labels, labels)
-    return node, edges, draw(hnp.arrays(np.float64, shape, elements=values))
 
 
 def tree_of(node: Any, edges: Any) -> oracles.JunctionTree:
@@ -58,10 +19,10 @@ def tree_of(node: Any, edges: Any) -> oracles.JunctionTree:
 
 
 @few_examples
-@given(graphs())
-def test_marginals_of_nodes_edges_cliques_and_separators_equal_enumeration(graph: tuple[Any, Any, Any]) -> None:
+@given(bounds.flatmap(lambda bound: graphs(bound, max_nodes=10, labels=(1, 2, 3, 4))))
+def test_marginals_of_nodes_edges_cliques_and_separators_equal_enumeration(graph: Graph) -> None:
     node, edges, edge = graph
-    truth, tree = GraphEnumeration(node, edges, edge), tree_of(node, edges)
+    truth, tree = GraphEnumeration(Graph(node, edges, edge)), tree_of(node, edges)
     found = tree.marginals(node, edge)
     assert_close(found.log_partition, truth.log_partition)
     assert_close(tree.log_partition(node, edge), truth.log_partition)
@@ -76,8 +37,8 @@ def test_marginals_of_nodes_edges_cliques_and_separators_equal_enumeration(graph
 
 
 @few_examples
-@given(graphs())
-def test_the_cliques_cover_the_graph_and_form_a_junction_tree(graph: tuple[Any, Any, Any]) -> None:
+@given(bounds.flatmap(lambda bound: graphs(bound, max_nodes=10, labels=(1, 2, 3, 4))))
+def test_the_cliques_cover_the_graph_and_form_a_junction_tree(graph: Graph) -> None:
     node, edges, _ = graph
     tree = tree_of(node, edges)
     cliques = [set(clique.tolist()) for clique in tree.cliques]
@@ -92,10 +53,10 @@ def test_the_cliques_cover_the_graph_and_form_a_junction_tree(graph: tuple[Any, 
 
 
 @few_examples
-@given(graphs())
-def test_the_best_labelling_equals_enumeration(graph: tuple[Any, Any, Any]) -> None:
+@given(bounds.flatmap(lambda bound: graphs(bound, max_nodes=10, labels=(1, 2, 3, 4))))
+def test_the_best_labelling_equals_enumeration(graph: Graph) -> None:
     node, edges, edge = graph
-    truth = GraphEnumeration(node, edges, edge)
+    truth = GraphEnumeration(Graph(node, edges, edge))
     labels, score = tree_of(node, edges).map_labels(node, edge)
     assert_close(score, truth.scores.max())
     place = int(np.flatnonzero((truth.labellings == labels).all(axis=1))[0])
@@ -116,7 +77,7 @@ def test_samples_follow_the_probabilities() -> None:
     random = np.random.default_rng(1)
     edges = [(0, 1), (2, 1), (2, 0), (3, 2)]
     node, edge = random.normal(size=(5, 2)), random.normal(size=(4, 2, 2))
-    truth = GraphEnumeration(node, edges, edge)
+    truth = GraphEnumeration(Graph(node, edges, edge))
     samples = oracles.JunctionTree(5, edges, 2).sample(node, edge, 20_000, random_state=0)
     observed = np.bincount(samples @ (2 ** np.arange(4, -1, -1)), minlength=32) / len(samples)
     np.testing.assert_allclose(observed, truth.probabilities.astype(float), atol=0.015)

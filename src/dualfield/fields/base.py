@@ -14,7 +14,11 @@ import numpy.typing as npt
 
 from dualfield.solution import Certificate
 
-__all__ = ["Choice", "Field", "check_l2", "check_sample_weight"]
+__all__ = ["APPROXIMATE", "EXACT", "Choice", "Field", "check_l2", "check_sample_weight"]
+
+# What fields offer to solvers, by their inference.
+APPROXIMATE = frozenset({"marginals", "Hessian-vector products", "decoding"})
+EXACT = APPROXIMATE | {"exact marginals", "entropy", "clique tables", "compact potentials"}
 
 
 class Choice(NamedTuple):

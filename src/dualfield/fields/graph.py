@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dualfield import _core
 from dualfield.features import EncodedGraphs, EncodedGrids, encode_graph_labels, encode_graphs
-from dualfield.fields.base import Choice, Field, check_l2, check_sample_weight
+from dualfield.fields.base import APPROXIMATE, EXACT, Choice, Field, check_l2, check_sample_weight
 from dualfield.fields.graph_layout import GraphLayout
 from dualfield.solution import Certificate
 
@@ -22,18 +22,6 @@ __all__ = ["INFERENCES", "TABLE_BUDGET", "Graph", "GraphField", "GraphInference"
 INFERENCES = ("auto", "junction_tree", "bp", "trw", "mean_field")
 TABLE_BUDGET = 2**24
 
-_EXACT = frozenset(
-    {
-        "marginals",
-        "exact marginals",
-        "entropy",
-        "clique tables",
-        "compact potentials",
-        "Hessian-vector products",
-        "decoding",
-    }
-)
-_APPROXIMATE = frozenset({"marginals", "Hessian-vector products", "decoding"})
 _FEW_BLOCKS, _FEW_WEIGHTS = 30, 200
 
 
@@ -247,7 +235,7 @@ class Graph(GraphField):
         inference_tol: float = 1e-8,
     ) -> None:
         self.inference = GraphInference(inference, table_budget, damping, max_sweeps, inference_tol)
-        self.offers = _EXACT if self.inference.exact else _APPROXIMATE
+        self.offers = EXACT if self.inference.exact else APPROXIMATE
         self.exact = self.inference.exact
         self.takes_cliques = self.exact
         self.convex = self.exact or inference == "trw"

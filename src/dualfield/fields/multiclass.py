@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield import _core
-from dualfield.fields.base import Choice, Field, check_l2, check_sample_weight
+from dualfield.fields.base import EXACT, Choice, Field, check_l2, check_sample_weight
 from dualfield.fields.distinct_rows import distinct_rows
 
 __all__ = ["Multiclass", "compile_rows"]
@@ -50,18 +50,7 @@ class Multiclass(Field):
     """
 
     name: str = "Multiclass"
-    offers: frozenset[str] = frozenset(
-        {
-            "marginals",
-            "exact marginals",
-            "entropy",
-            "clique tables",
-            "compact potentials",
-            "Hessian-vector products",
-            "decoding",
-            "one node",
-        }
-    )
+    offers: frozenset[str] = EXACT | {"one node"}
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from dualfield import _core
+from dualfield.fields.base import EXACT
 from dualfield.fields.graph import GraphField, default_solver
 
 __all__ = ["PseudoLikelihood"]
@@ -38,18 +39,7 @@ class PseudoLikelihood(GraphField):
     """
 
     name: str = "PseudoLikelihood"
-    offers: frozenset[str] = frozenset(
-        {
-            "marginals",
-            "exact marginals",
-            "entropy",
-            "clique tables",
-            "compact potentials",
-            "Hessian-vector products",
-            "decoding",
-            "one node",
-        }
-    )
+    offers: frozenset[str] = EXACT | {"one node"}
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.features import Encoded, encode, encode_labels
-from dualfield.fields.base import EXACT, Choice, Field, check_l2, check_sample_weight
+from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_l2, check_sample_weight
 from dualfield.fields.chain_layout import ChainLayout
 
 __all__ = ["Chain"]
@@ -53,7 +53,7 @@ class Chain(Field):
     """
 
     name: str = "Chain"
-    offers: frozenset[str] = EXACT
+    offers: frozenset[str] = EXACT | PER_CLIQUE
 
     def __init__(
         self,

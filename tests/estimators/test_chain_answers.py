@@ -117,7 +117,7 @@ def test_more_threads_than_sequences(fitted: tuple[ChainCRF, Data]) -> None:
 def test_entities_need_chunk_tags() -> None:
     X, y = labelled_sequences()
     crf = ChainCRF(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="read from chunk tags.*found the label 'ADJ'"):
+    with pytest.raises(ValueError, match=r"read from chunk tags.*found the label 'ADJ'"):
         crf.predict_entities(X)
     integers = ChainCRF(random_state=0).fit(X, [[len(label) for label in labels] for labels in y])
     with pytest.raises(ValueError, match="found the label 3"):

@@ -187,10 +187,10 @@ def _further_rows(crf: ChainCRF, node: Any, edge: Any, t: int, one: Any, two: An
         if s > 0 and (one[s - 1] != two[s - 1] or one[s] != two[s]):
             wa, wb = float(edge[one[s - 1], one[s]]), float(edge[two[s - 1], two[s]])
             shown = [f"{names[y[s - 1]]} → {names[y[s]]}" for y in (one, two)]
-            rows.append((f"transition {shown[0]} or {shown[1]}", s, 1.0, wa, wb, wa - wb))
+            rows.append((f"{shown[0]}, not {shown[1]}", s, 1.0, wa, wb, wa - wb))
         if s != t and one[s] != two[s]:
             wa, wb = float(node[s, one[s]]), float(node[s, two[s]])
-            rows.append((f"{names[one[s]]} or {names[two[s]]} there", s, 1.0, wa, wb, wa - wb))
+            rows.append((f"{names[one[s]]}, not {names[two[s]]}", s, 1.0, wa, wb, wa - wb))
     return rows
 
 

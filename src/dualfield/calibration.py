@@ -211,8 +211,8 @@ def choose_threshold(held_out: Outcomes, precision: float, min_support: int = 20
     places = np.flatnonzero(cut)
     if places.size == 0:
         message = (
-            f"No threshold: there are {len(order)} {held_out.of}, fewer than min_support={min_support} can be kept; "
-            "give more held-out sequences or lower min_support."
+            f"No threshold: of {held_out.of} there are {len(order)}, and min_support={min_support} must be kept; give "
+            "more held-out sequences or lower min_support."
         )
         nan = float("nan")
         return Threshold(False, nan, nan, nan, nan, 0, 0, held_out.n_true, message)
@@ -229,8 +229,8 @@ def _threshold(
     precision, recall = n_correct / n_kept, n_correct / n_true if n_true else 0.0
     lower = float(betaincinv(n_correct, n_kept - n_correct + 1, 1 - _LEVEL)) if n_correct else 0.0
     value = float(confidence[place])
-    # Rounded down, so that the printed threshold keeps what it says it keeps.
-    shown = f"{np.floor(value * 1e4) / 1e4:g}"
+    # Rounded down, so that the printed threshold drops none of those that are counted.
+    shown = f"{np.floor(value * 1e5) / 1e5:g}"
     kept = (
         f"{n_kept:,} of {len(held_out):,} are kept, {n_correct:,} of them right, precision {precision:.1%} (at least "
         f"{lower:.1%} with 95 % confidence), recall {recall:.1%} of {n_true:,}."

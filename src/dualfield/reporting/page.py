@@ -347,10 +347,12 @@ def _number(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    """A share in percent; small ones with two significant digits."""
+    """A share in percent; small ones with two significant digits, and 100 only for all."""
     if not math.isfinite(value):
         return "–"
     percent = 100 * value
+    if 99.95 <= percent < 100:
+        return "> 99.9 %"
     if percent == 0 or percent >= 0.1:
         return f"{percent:.1f} %"
     if percent < 1e-6:

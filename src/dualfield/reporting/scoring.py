@@ -131,7 +131,8 @@ def _mistake(crf: ChainCRF, scored: Scored, sequence: int, place: int) -> Mistak
     truth, found = scored.y[sequence], scored.predicted[sequence]
     true_code, found_code = int(scored.true_codes[place]), int(scored.found_codes[place])
     why = explain(crf, scored.encoded[sequence], t, found[t], truth[t] if true_code >= 0 else None)
-    reasons = [(str(row[0]), float(row[-1])) for row in why.rows if row[-1] > 0][:_REASONS]
+    speaking_for = [row for row in why.rows if row[-1] > 0][:_REASONS]
+    reasons = [(row[0] if row[1] == t else f"{row[0]} at {row[1]}", float(row[-1])) for row in speaking_for]
     first, last = max(0, t - _WINDOW), min(end - offset, t + _WINDOW + 1)
     tokens = [
         Token(scored.words[sequence][s], str(truth[s]), str(found[s]), s == t, truth[s] != found[s])

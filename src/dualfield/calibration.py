@@ -232,10 +232,9 @@ def _threshold(
     # Rounded down, so that the printed threshold drops none of those that are counted.
     shown = f"{np.floor(value * 1e5) / 1e5:g}"
     kept = (
-        f"{n_kept:,} of {len(held_out):,} are kept, {n_correct:,} of them right, precision {precision:.1%} (at least "
-        f"{lower:.1%} with 95 % confidence), recall {recall:.1%} of {n_true:,}."
-    ).replace("%", " %")
-    kept = kept.replace("95  %", "95 %")
+        f"{n_kept:,} of {len(held_out):,} are kept, {n_correct:,} of them right, precision {100 * precision:.1f} % (at "
+        f"least {100 * lower:.1f} % with 95 % confidence), recall {100 * recall:.1f} % of {n_true:,}."
+    )
     if reached:
         message = f"Keep {held_out.of} with confidence {shown} or more: {kept}"
     else:

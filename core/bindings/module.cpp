@@ -4,6 +4,7 @@
 namespace dualfield {
 void bind_oracles(nanobind::module_& m);
 void bind_graph_oracles(nanobind::module_& m);
+void bind_spans(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
 void bind_graphs(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
@@ -17,6 +18,7 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     m.doc() = "The compiled core of dualfield.";
     dualfield::bind_oracles(m);
     dualfield::bind_graph_oracles(m);
+    dualfield::bind_spans(m);
     dualfield::bind_fields(m);
     dualfield::bind_graphs(m);
     dualfield::bind_solvers(m);

@@ -50,6 +50,10 @@ SolverName = Enum(
         "adagrad": "adagrad",
         "smd": "smd",
         "perceptron": "perceptron",
+        "idal": "idal",
+        "gdmm": "gdmm",
+        "soft_sdca": "soft_sdca",
+        "soft_bcfw": "soft_bcfw",
     },
     type=str,
 )

@@ -8,6 +8,7 @@ void bind_fields(nanobind::module_& m);
 void bind_graphs(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 void bind_primal_solvers(nanobind::module_& m);
+void bind_text(nanobind::module_& m);
 }  // namespace dualfield
 
 NB_MODULE(DUALFIELD_MODULE, m) {
@@ -20,4 +21,5 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     dualfield::bind_graphs(m);
     dualfield::bind_solvers(m);
     dualfield::bind_primal_solvers(m);
+    dualfield::bind_text(m);
 }

@@ -1,8 +1,8 @@
 """Ready-made templates for the common tasks on column files.
 
-A preset looks at the columns ``word, POS, ...`` without the label. Attributes name the offset they look at: ``w[-1]=the`` is the
-word before, ``p[0]|p[1]=DT|NN`` the pair of POS tags here and next. What would lie outside the sentence makes no
-attribute.
+A preset looks at the columns ``word, POS, ...`` without the label. Attributes name the offset they look at:
+``w[-1]=the`` is the word before, ``p[0]|p[1]=DT|NN`` the pair of POS tags here and next. What would lie outside the
+sentence makes no attribute.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def preset_template(name: str, n_columns: int, gazetteers: Gazetteers | None = N
     preset = PRESETS[name]
     if n_columns < preset.needed_columns:
         raise ValueError(
-            f"the preset {name!r} needs {preset.needed_columns} columns besides the label, the word and its POS tag, but "
-            f"the data has {n_columns}; add them or choose another preset."
+            f"the preset {name!r} needs {preset.needed_columns} columns besides the label, the word and its POS tag, "
+            f"but the data has {n_columns}; add them or choose another preset."
         )
     rules = preset.function(n_columns)
     for kind, names in (gazetteers or {}).items():
@@ -115,8 +115,8 @@ def extract(name: str, sentence_rows: Sequence[Row]) -> list[list[str]]:
 def extract_all(name: str, sentences: Iterable[Sequence[Row]]) -> list[list[list[str]]]:
     """Make the attribute strings of many sentences, as other programs take them.
 
-    To train, ``preset_template(name, n_columns).encode(tokens)`` makes the same attributes in a tenth of the time, without
-    a Python string per attribute.
+    To train, ``preset_template(name, n_columns).encode(tokens)`` makes the same attributes in a tenth of the time,
+    without a Python string per attribute.
 
     Parameters
     ----------

@@ -1,15 +1,16 @@
-"""What a feature template is made of: rules, their cells, and the transforms of a cell.
+r"""What a feature template is made of: rules, their cells, and the transforms of a cell.
 
-A *cell* is a column of the token at some offset, after some transforms. A *rule* is literal text with cells between; at every
-token it makes one attribute string::
+A *cell* is a column of the token at some offset, after some transforms. A *rule* is literal text with cells between;
+at every token it makes one attribute string::
 
     Rule(("w[-1]|w[0]=", Cell(0, -1), "|", Cell(0)))       w[-1]|w[0]=the|cat
     Rule(("suffix3=", Cell(0, transforms=(suffix(3),))))   suffix3=ing
 
-Transforms apply in the order given. Regular expressions are of Wapiti's small dialect, whatever the template's origin:
-``.`` is any character; ``\\d \\l \\u \\a \\w \\p \\s`` a digit, a lower-case, an upper-case, any letter, a letter or digit,
-punctuation, white space, and in upper case everything else; ``x*`` any number of x, as few as the rest allows; ``x?`` x or
-nothing; ``^`` at the beginning and ``$`` at the end anchor. Characters are code points, and their kinds are Unicode's.
+Transforms apply in the order given. Regular expressions are of Wapiti's small dialect, whatever the template's
+origin: ``.`` is any character; ``\d \l \u \a \w \p \s`` a digit, a lower-case, an upper-case, any letter, a
+letter or digit, punctuation, white space, and in upper case everything else; ``x*`` any number of x, as few as the
+rest allows; ``x?`` x or nothing; ``^`` at the beginning and ``$`` at the end anchor. Characters are code points, and
+their kinds are Unicode's.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Both languages put text and commands such as ``%x[-1,0]`` into a line; the line, with its commands replaced, is the
 attribute. What each says about comments, about case and about the sentence's ends differs, and is kept:
 
-* CRF++ (T. Kudo): ``U`` or ``B`` first; ``%x[row,column]`` only; a ``#`` is a comment only at the beginning of a line.
-* Wapiti (T. Lavergne): ``u``, ``b`` or ``*`` first, in either case; the attribute begins with the lower-case letter; ``#``
-  begins a comment anywhere, also within a regular expression; white space at the end of a line is dropped.
+* CRF++ (T. Kudo): ``U`` or ``B`` first; ``%x[row,column]`` only; ``#`` is a comment only at the beginning of a line.
+* Wapiti (T. Lavergne): ``u``, ``b`` or ``*`` first, in either case; the attribute begins with the lower-case letter;
+  ``#`` begins a comment anywhere, also in a regular expression; white space at the end of a line is dropped.
 """
 
 from __future__ import annotations

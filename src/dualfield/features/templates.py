@@ -1,14 +1,15 @@
 """Feature templates: how the tokens of a column file become attributes.
 
-A :class:`Template` is a list of rules, see :mod:`~dualfield.features.rules`. It comes from three places: CRF++'s template
-files, Wapiti's pattern files, or Python. All three are compiled into the same small form, which the core applies without a
-Python object per token.
+A :class:`Template` is a list of rules, see :mod:`~dualfield.features.rules`. It comes from three places: CRF++'s
+template files, Wapiti's pattern files, or Python. All three are compiled into the same small form, which the core
+applies without a Python object per token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -35,8 +36,9 @@ class Template:
     rules : iterable of Rule
         In the order in which attributes are listed.
     outside : {"nothing", "crfpp", "wapiti"}
-        What a cell finds beyond the sentence. "nothing": its rule makes no attribute there. "crfpp": ``_B-1`` before the
-        first token, ``_B-2`` before that, ``_B+1`` after the last. "wapiti": ``_x-1`` and so on, ``_x-#`` from the fifth.
+        What a cell finds beyond the sentence. "nothing": its rule makes no attribute there. "crfpp": ``_B-1`` before
+        the first token, ``_B-2`` before that, ``_B+1`` after the last. "wapiti": ``_x-1`` and so on, ``_x-#`` from
+        the fifth.
     transitions : bool
         Whether the template asks for weights of label pairs alone, as ``B`` does in CRF++.
 
@@ -69,8 +71,8 @@ class Template:
     def crfpp(cls, text: str) -> Template:
         """Read a template of CRF++.
 
-        A line is a template: ``U`` makes attributes of a label, ``B`` of a pair of labels, and ``%x[row,column]`` stands
-        for the string ``row`` tokens further on. Empty lines and lines that begin with ``#`` are skipped.
+        A line is a template: ``U`` makes attributes of a label, ``B`` of a pair of labels, and ``%x[row,column]``
+        stands for the string ``row`` tokens further on. Empty lines and lines that begin with ``#`` are skipped.
 
         Raises
         ------
@@ -84,11 +86,11 @@ class Template:
         """Read the patterns of Wapiti.
 
         As in CRF++, with ``u``, ``b`` or ``*`` (both) first in a line, and further commands:
-        ``%t[row,column,"regex"]`` is true or false, ``%m[row,column,"regex"]`` what the expression matches; a command in
-        upper case lower-cases its result; ``@`` before the row makes it absolute. ``#`` begins a comment anywhere.
+        ``%t[row,column,"regex"]`` is true or false, ``%m[row,column,"regex"]`` what the expression matches; a command
+        in upper case lower-cases its result; ``@`` before the row makes it absolute. ``#`` begins a comment anywhere.
 
-        On ASCII text the attributes are Wapiti's. Beyond, a character is a code point with Unicode's kinds, where Wapiti
-        sees bytes.
+        On ASCII text the attributes are Wapiti's. Beyond, a character is a code point with Unicode's kinds, where
+        Wapiti sees bytes.
 
         Raises
         ------
@@ -235,8 +237,7 @@ class Template:
         indptr, codes, names = self._compiled.list(sentence.core, bigrams)
         strings = names.strings()
         flat = [strings[code] for code in codes.tolist()]
-        bounds = indptr.tolist()
-        return [flat[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [flat[a:b] for a, b in pairwise(indptr.tolist())]
 
     def _encoded(
         self,
@@ -274,7 +275,9 @@ def _check_numbering(vocabulary: Vocabulary | Columns | None, min_count: int, ha
     if isinstance(hash_bits, bool) or not isinstance(hash_bits, int | np.integer) or not 1 <= hash_bits <= _MOST_BITS:
         raise ValueError(f"hash_bits must be an integer from 1 to {_MOST_BITS}, or None; got {hash_bits!r}.")
     if vocabulary is not None and vocabulary != Columns(2 ** int(hash_bits)):
-        raise ValueError(f"hash_bits={hash_bits} makes {2 ** int(hash_bits)} columns; the vocabulary is {vocabulary!r}.")
+        raise ValueError(
+            f"hash_bits={hash_bits} makes {2 ** int(hash_bits)} columns; the vocabulary is {vocabulary!r}."
+        )
 
 
 def _compiled(rules: Sequence[Rule], outside: Outside) -> _core.CompiledTemplate:

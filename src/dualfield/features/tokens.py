@@ -1,7 +1,7 @@
 """The sentences of a column file as numbers: :class:`Tokens`.
 
-Each different string of a column is kept once, in the compiled core, and a token is one number per column. Python strings
-are made only when somebody asks for them.
+Each different string of a column is kept once, in the compiled core, and a token is one number per column. Python
+strings are made only when somebody asks for them.
 """
 
 from __future__ import annotations

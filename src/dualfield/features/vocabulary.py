@@ -131,7 +131,8 @@ class Vocabulary:
             return True
         if self._table is None or other._table is None:
             return self.names == other.names
-        return all(map(np.array_equal, self._table.arrays(), other._table.arrays()))
+        (text, bounds), (other_text, other_bounds) = self._table.arrays(), other._table.arrays()
+        return np.array_equal(text, other_text) and np.array_equal(bounds, other_bounds)
 
     def __repr__(self) -> str:
         return f"Vocabulary of {len(self):,} names"

@@ -73,8 +73,8 @@ def read_tokens(
     path_or_file : str, path, or file
         A path, ``"-"`` for standard input, or an open text or binary file; gzip is unpacked wherever it is found.
     format : {"columns", "conllu"}
-        "conllu" is Universal Dependencies' format: ten columns separated by tabs, lines that begin with ``#`` skipped, and
-        so are ranges of words (1-2) and empty nodes (1.1).
+        "conllu" is Universal Dependencies' format: ten columns separated by tabs, lines that begin with ``#``
+        skipped, and so are ranges of words (1-2) and empty nodes (1.1).
     separator : str, optional
         What stands between two columns, such as a tab; by default any run of white space.
     comment : str, optional
@@ -275,8 +275,8 @@ def _content(path_or_file: PathLike | IO[Any], encoding: str) -> tuple[str, byte
         before = error.object[: error.start].decode(encoding, errors="ignore")
         raise ValueError(
             f"{name}, line {before.count(chr(10)) + 1}: byte 0x{error.object[error.start]:02x} is not valid "
-            f"{encoding} ({error.reason}); give the file's own encoding (on the command line --encoding), from which it "
-            "is converted."
+            f"{encoding} ({error.reason}); give the file's own encoding (on the command line --encoding), from "
+            "which it is converted."
         ) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(

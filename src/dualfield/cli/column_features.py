@@ -155,9 +155,7 @@ def read_for_eval(
     tokens = layout.read(path, encoding)
     fewest, most = recipe.widths
     if tokens.n_columns not in (fewest, most):
-        raise ValueError(
-            f"{path} has {tokens.n_columns} columns; expected {most}, those of training and the label."
-        )
+        raise ValueError(f"{path} has {tokens.n_columns} columns; expected {most}, those of training and the label.")
     if tokens.n_columns < most:
         raise ValueError(f"{path} has no label column to compare with; use 'dualfield tag'.")
     return recipe.attributes(tokens, crf), tokens.labels(recipe.label)

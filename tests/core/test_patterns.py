@@ -9,18 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualfield._core as core
+from tests.core.plain_patterns import pythons
 from tests.core.strategies import few_examples
-
-PUNCTUATION = re.escape("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-CLASSES = {
-    "d": "0-9",
-    "l": "a-z",
-    "u": "A-Z",
-    "a": "A-Za-z",
-    "w": "A-Za-z0-9",
-    "p": PUNCTUATION,
-    "s": r" \t\n\r\f\v",
-}
 
 items = st.sampled_from(
     [".", "a", "b", "A", "1", "-", "+", "[", "\\.", "\\*", "\\?", "\\\\", '\\"', *(f"\\{c}" for c in "dluawpsDLUAWPS")]
@@ -30,31 +20,6 @@ patterns = st.tuples(
     st.sampled_from(["", "^"]), st.lists(quantified, max_size=6).map("".join), st.sampled_from(["", "$"])
 ).map("".join)
 words = st.text('abABz19.-*?\\" _', max_size=8)
-
-
-def pythons(pattern: str) -> str:
-    """The same expression as Python writes it: stars take as little as they can."""
-    out, at = "", 0
-    if pattern.startswith("^"):
-        out, at = r"\A", 1
-    while at < len(pattern):
-        c = pattern[at]
-        if c == "$" and at + 1 == len(pattern):
-            return out + r"\Z"
-        if c == "\\":
-            at += 1
-            c = pattern[at]
-            inside = CLASSES.get(c.lower()) if c.isalpha() else None
-            piece = re.escape(c) if inside is None else f"[{'^' if c.isupper() else ''}{inside}]"
-        else:
-            piece = r"[\s\S]" if c == "." else re.escape(c)
-        at += 1
-        if pattern[at : at + 1] == "*":
-            piece, at = piece + "*?", at + 1
-        elif pattern[at : at + 1] == "?":
-            piece, at = piece + "?", at + 1
-        out += piece
-    return out
 
 
 @few_examples

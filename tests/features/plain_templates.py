@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dualfield.features import Cell, Rule, Template, Transform
-from tests.core.test_patterns import pythons
+from tests.core.plain_patterns import pythons
 
 Sentence = list[tuple[str, ...]]
 

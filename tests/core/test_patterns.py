@@ -19,7 +19,7 @@ quantified = st.tuples(items, st.sampled_from(["", "", "*", "?"])).map("".join)
 patterns = st.tuples(
     st.sampled_from(["", "^"]), st.lists(quantified, max_size=6).map("".join), st.sampled_from(["", "$"])
 ).map("".join)
-words = st.text('abABz19.-*?\\" _', max_size=8)
+words = st.text('abAéz漢19.-*?\\" _', max_size=8)
 
 
 @few_examples

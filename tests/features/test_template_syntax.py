@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield.features import Template
@@ -33,6 +33,7 @@ pieces = st.sampled_from(
 scraps = st.lists(pieces, max_size=12).map("".join) | st.text(max_size=20)
 
 
+@settings(deadline=None)
 @given(scraps, st.sampled_from([Template.crfpp, Template.wapiti]))
 def test_any_text_is_a_template_or_refused_in_a_sentence(text: str, parse: object) -> None:
     assert callable(parse)

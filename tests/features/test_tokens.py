@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield import ChainCRF
@@ -21,6 +21,7 @@ corpora = st.integers(1, 3).flatmap(
 ROWS = [[("the", "DT"), ("cat", "NN")], [("it", "PRP")], [("a", "DT"), ("dog", "NN"), ("sat", "VB")]]
 
 
+@settings(deadline=None)
 @given(corpora)
 def test_rows_come_back(corpus: list[list[tuple[str, ...]]]) -> None:
     tokens = Tokens.from_rows(corpus)
@@ -35,6 +36,7 @@ def test_rows_come_back(corpus: list[list[tuple[str, ...]]]) -> None:
     assert tokens.lines.tolist() == [0] * len(corpus)
 
 
+@settings(deadline=None)
 @given(corpora, st.data())
 def test_slices_are_those_of_a_list(corpus: list[list[tuple[str, ...]]], data: st.DataObject) -> None:
     tokens = Tokens.from_rows(corpus)

@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from dualfield import fields
-from dualfield.features import Encoded, encode, extract_all
-from dualfield.io import read_columns
+from dualfield.features import Encoded, Tokens, encode, preset_template
+from dualfield.io import read_tokens
 from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
 
 __all__ = ["TASKS", "Test", "base_np", "conll", "data_file", "ner", "ocr", "pos"]
@@ -107,7 +107,9 @@ def base_np(l2: float = 1.0) -> tuple[fields.Chain, Test]:
 
 def ner(l2: float = 1.0) -> tuple[fields.Chain, Test]:
     """CoNLL-2002 Dutch names, preset ``ner`` on words and the file's POS; tested on ``ned.testb``."""
-    train, test = (read_columns(data_file(f"conll2002/{name}.gz")) for name in ("ned.train", "ned.testb"))
+    train, test = (
+        read_tokens(data_file(f"conll2002/{name}.gz"), docstart="keep") for name in ("ned.train", "ned.testb")
+    )
     field, test_set = _from_columns("ner", train, test, l2)
     _check("ner", field, blocks=15806, n_labels=9)
     return field, test_set
@@ -115,7 +117,11 @@ def ner(l2: float = 1.0) -> tuple[fields.Chain, Test]:
 
 def pos(l2: float = 1.0) -> tuple[fields.Chain, Test]:
     """UD English EWT with Penn tags (XPOS), preset ``pos``."""
-    train, test = (_read_conllu(f"ud_english_ewt/en_ewt-ud-{part}.conllu.gz") for part in ("train", "test"))
+    form, xpos = 1, 4
+    train, test = (
+        read_tokens(data_file(f"ud_english_ewt/en_ewt-ud-{part}.conllu.gz"), format="conllu").with_columns([form, xpos])
+        for part in ("train", "test")
+    )
     field, test_set = _from_columns("pos", train, test, l2)
     _check("pos", field, blocks=12544, n_labels=49)
     return field, test_set
@@ -135,39 +141,23 @@ TASKS: dict[str, Callable[[float], tuple[fields.Chain, Test]]] = {
 
 
 def _chunking(l2: float, mode: str, relabel: Callable[[str], str]) -> tuple[fields.Chain, Test]:
-    train, test = (
-        [[(word, tag, relabel(label)) for word, tag, label in sentence] for sentence in read_columns(data_file(name))]
-        for name in ("conll2000/train.txt.gz", "conll2000/test.txt.gz")
-    )
-    return _from_columns("chunking", train, test, l2, state_features=mode, transitions=mode)
+    train, test = (read_tokens(data_file(f"conll2000/{name}.txt.gz")) for name in ("train", "test"))
+    return _from_columns("chunking", train, test, l2, relabel, state_features=mode, transitions=mode)
 
 
-def _from_columns(preset: str, train: Any, test: Any, l2: float, **options: Any) -> tuple[fields.Chain, Test]:
-    """Sentences of rows, label last, as a field without bias, begin and end weights, and a test set."""
+def _from_columns(
+    preset: str, train: Tokens, test: Tokens, l2: float, relabel: Callable[[str], str] = str, **options: Any
+) -> tuple[fields.Chain, Test]:
+    """Tokens, label last, as a field without bias, begin and end weights, and a test set."""
+    columns = range(train.n_columns - 1)
+    template = preset_template(preset, len(columns))
 
-    def attributes(sentences: Any) -> list:
-        return extract_all(preset, [[row[:-1] for row in sentence] for sentence in sentences])
+    def labels(tokens: Tokens) -> list[list[str]]:
+        return [[relabel(label) for label in sequence] for sequence in tokens.labels()]
 
-    def labels(sentences: Any) -> list[list[str]]:
-        return [[row[-1] for row in sentence] for sentence in sentences]
-
-    field = fields.Chain(attributes(train), labels(train), l2, bias=False, begin=False, end=False, **options)
-    return field, Test(encode(attributes(test), field.encoded.vocabulary), labels(test))
-
-
-def _read_conllu(name: str) -> list[list[tuple[str, str]]]:
-    """(form, XPOS) of every word of a CoNLL-U file."""
-    sentences: list[list[tuple[str, str]]] = []
-    sentence: list[tuple[str, str]] = []
-    with gzip.open(data_file(name), "rt", encoding="utf-8") as lines:
-        for line in lines:
-            columns = line.rstrip("\n").split("\t")
-            if len(columns) == 10 and columns[0].isdigit():  # not a comment, a range of words, or an empty node
-                sentence.append((columns[1], columns[4]))
-            elif not line.strip() and sentence:
-                sentences.append(sentence)
-                sentence = []
-    return [*sentences, sentence] if sentence else sentences
+    X = template.encode(train.with_columns(columns))
+    field = fields.Chain(X, labels(train), l2, bias=False, begin=False, end=False, **options)
+    return field, Test(template.encode(test.with_columns(columns), X.vocabulary), labels(test))
 
 
 def _check(name: str, field: fields.Chain, blocks: int, n_labels: int, dimension: int | None = None) -> None:

@@ -123,7 +123,7 @@ def test_a_report_on_the_training_sentences_says_so(dualfield: Run, files: Path)
         (("--held-out", "test.txt"), "--held-out is for the scores of a report"),
         (("--report", "no/r.html"), "does not exist"),
         (("--report", "r.html", "--held-out", "missing.txt"), "missing.txt"),
-        (("--report", "r.html", "--held-out", "wide.txt"), "wide.txt has 2 columns and a label"),
+        (("--report", "r.html", "--held-out", "wide.txt"), "wide.txt has 3 columns; expected 2"),
     ],
 )
 def test_bad_report_options_end_before_training(

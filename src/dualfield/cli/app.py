@@ -13,12 +13,13 @@ from rich.console import Console
 
 import dualfield
 from dualfield.cli import demo as demonstration
-from dualfield.cli.column_features import read_for_model, read_for_training
+from dualfield.cli.column_features import Layout, read_for_eval, read_for_training, recipe_of
 from dualfield.cli.inspect_model import inspect
 from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
+from dualfield.cli.stream import open_sink, tag_stream
 from dualfield.estimators import ChainCRF
 from dualfield.features import PRESETS
-from dualfield.io import check_writable, write_columns
+from dualfield.io import check_writable
 from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
 
 __all__ = ["app", "main"]
@@ -33,8 +34,10 @@ app = typer.Typer(
 )
 console = Console(stderr=True, highlight=False)
 
-Preset = Enum("Preset", {name: name for name in PRESETS}, type=str)  # type: ignore[misc]
 Pairs = Enum("Pairs", {"all": "all", "observed": "observed"}, type=str)
+Format = Enum("Format", {"columns": "columns", "conllu": "conllu"}, type=str)
+DocStart = Enum("DocStart", {"drop": "drop", "keep": "keep"}, type=str)
+Syntax = Enum("Syntax", {"crfpp": "crfpp", "wapiti": "wapiti"}, type=str)
 SolverName = Enum(
     "SolverName",
     {
@@ -58,7 +61,7 @@ SolverName = Enum(
     type=str,
 )
 
-InputFile = Annotated[str, typer.Argument(metavar="FILE", help="Column file; .gz is unpacked, - is standard input.")]
+InputFile = Annotated[str, typer.Argument(metavar="FILE", help="Column file; gzip is unpacked, - is standard input.")]
 ModelFile = Annotated[str, typer.Option("--model", "-m", help="Model file made by train.")]
 Separator = Annotated[
     str | None,
@@ -67,6 +70,8 @@ Separator = Annotated[
         parser=lambda text: text.replace("\\t", "\t"),
     ),
 ]
+Comment = Annotated[str | None, typer.Option(help="Lines that begin so are skipped.")]
+AsTrained = Annotated[DocStart | None, typer.Option(help="-DOCSTART- lines; default: as in training.")]
 Encoding = Annotated[str, typer.Option(help="Character encoding of the file.")]
 
 
@@ -74,7 +79,14 @@ Encoding = Annotated[str, typer.Option(help="Character encoding of the file.")]
 def train(
     file: InputFile,
     output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")],
-    features: Annotated[Preset, typer.Option(help="How words become attributes.")],
+    features: Annotated[
+        str, typer.Option(help=f"How words become attributes: {', '.join(PRESETS)}, or a template file.")
+    ],
+    template_syntax: Annotated[Syntax, typer.Option(help="Language of the template file.")] = Syntax.crfpp,
+    gazetteer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="A list of names, one a line, for a preset; repeatable."),
+    ] = None,
     l2: Annotated[float, typer.Option(help="Strength of the penalty.")] = 1.0,
     tol: Annotated[float, typer.Option(help="Proven relative distance from the optimum to reach.")] = 1e-3,
     max_passes: Annotated[int, typer.Option(help="The most passes over the data.")] = 500,
@@ -82,8 +94,15 @@ def train(
     state_features: Annotated[Pairs, typer.Option(help="Which (attribute, label) pairs have a weight.")] = Pairs.all,
     transitions: Annotated[Pairs, typer.Option(help="Which (label, label) pairs have a weight.")] = Pairs.all,
     min_count: Annotated[int, typer.Option(help="Ignore attributes that occur less often.")] = 1,
+    hash_bits: Annotated[int | None, typer.Option(help="Number attributes by so many bits of a hash.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
+    format: Annotated[Format, typer.Option(help="Layout of the file.")] = Format.columns,
+    label_column: Annotated[
+        int | None, typer.Option(help="Column of the label, from 1; default: the last, in CoNLL-U the 4th (UPOS).")
+    ] = None,
     separator: Separator = None,
+    comment: Comment = None,
+    docstart: Annotated[DocStart, typer.Option(help="Whether -DOCSTART- lines are dropped.")] = DocStart.drop,
     encoding: Encoding = "utf-8",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
     report: ReportFile = None,
@@ -94,8 +113,20 @@ def train(
     Example: dualfield train train.txt --features chunking -o chunker.safetensors
     """
     check_writable(output)
-    data, remembered = read_for_training(file, features.value, separator, encoding)
-    plan = plan_report(report, held_out, (file, data), remembered, separator, encoding)
+    layout = Layout(format.value, separator, comment, docstart.value)
+    data = read_for_training(
+        file,
+        features,
+        template_syntax.value,
+        layout,
+        encoding,
+        label_column=label_column,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        gazetteers=gazetteer or (),
+    )
+    X, y, recipe = data.X, data.y, data.recipe
+    plan = plan_report(report, held_out, file, data, encoding)
     crf = ChainCRF(
         l2=l2,
         solver=solver.value,
@@ -107,11 +138,13 @@ def train(
         random_state=seed,
         verbose=0 if quiet else 1,
     )
-    _say(quiet, f"{len(data.X):,} sentences, {sum(map(len, data.X)):,} tokens read from {file}")
+    _say(quiet, f"{len(X):,} sentences, {X.n_positions:,} tokens read from {file}")
+    if not recipe.template.transitions:
+        _say(quiet, "The template has no plain bigram line; label pairs have weights all the same.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the message below says it
-        crf.fit(data.X, data.y)
-    crf.column_features_ = remembered
+        crf.fit(X, y)
+    crf.column_features_ = recipe.to_dict()
     crf.save(output)
     solution = crf.solution_
     _say(
@@ -137,37 +170,49 @@ def tag(
     model: ModelFile,
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; - is standard output.")] = "-",
     separator: Separator = None,
+    comment: Comment = None,
+    docstart: AsTrained = None,
     encoding: Encoding = "utf-8",
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first sentence that cannot be read.")] = False,
 ) -> None:
     """Label a column file: each line again, with the predicted label as a further column.
 
-    The file has the columns of the training file, with or without the label.
+    The file has the columns of the training file, with or without the label, and is laid out like it unless you say so.
+    Sentences that cannot be read are reported and passed on unlabelled.
     Example: dualfield tag test.txt -m chunker.safetensors
     """
     if output != "-":
         check_writable(output)
     crf = ChainCRF.load(model)
-    data = read_for_model(file, crf, separator, encoding)
-    predicted = crf.predict(data.X)
-    rows = (
-        [(*row, str(label)) for row, label in zip(sentence, labels, strict=True)]
-        for sentence, labels in zip(data.sentences, predicted, strict=True)
-    )
-    write_columns(rows, output, separator=separator or " ")
+    recipe = recipe_of(crf)
+    layout = recipe.layout.but_for(separator, comment, docstart.value if docstart else None)
+    with open_sink(output) as sink:
+        counts = tag_stream(file, sink, crf, recipe, layout, encoding, strict, lambda text: _say(False, text))
+    if counts.passed_on:
+        total = counts.labelled + counts.passed_on
+        _say(False, f"Warning: {counts.passed_on:,} of {total:,} sentences were passed on without labels.")
 
 
 @app.command("eval")
-def evaluate(file: InputFile, model: ModelFile, separator: Separator = None, encoding: Encoding = "utf-8") -> None:
+def evaluate(
+    file: InputFile,
+    model: ModelFile,
+    separator: Separator = None,
+    comment: Comment = None,
+    docstart: AsTrained = None,
+    encoding: Encoding = "utf-8",
+) -> None:
     """Score a model on a labelled column file: accuracy and, for chunk labels, precision, recall and F1.
 
     Example: dualfield eval test.txt -m chunker.safetensors
     """
     crf = ChainCRF.load(model)
-    data = read_for_model(file, crf, separator, encoding)
-    if data.y is None:
-        raise ValueError(f"{file} has no label column to compare with; use 'dualfield tag'.")
+    recipe = recipe_of(crf)
+    layout = recipe.layout.but_for(separator, comment, docstart.value if docstart else None)
+    X, labels = read_for_eval(file, crf, recipe, layout, encoding)
+    y = labels.tolist()
     known = set(crf.classes_.tolist())
-    unseen = sum(label not in known for labels in data.y for label in labels)
+    unseen = sum(label not in known for sequence in y for label in sequence)
     if unseen:
         console.print(
             f"Warning: {unseen} label{'' if unseen == 1 else 's'} of {file} did not occur in training; "
@@ -175,11 +220,11 @@ def evaluate(file: InputFile, model: ModelFile, separator: Separator = None, enc
             markup=False,
             soft_wrap=True,
         )
-    predicted = crf.predict(data.X)
-    if are_chunk_tags(known.union(*data.y)):
-        print(chunk_scores(data.y, predicted))
+    predicted = crf.predict(X)
+    if are_chunk_tags(known.union(*y)):
+        print(chunk_scores(y, predicted))
     else:
-        print(f"{sum(map(len, data.y)):,} tokens, {token_accuracy(data.y, predicted):.2%} with the right label")
+        print(f"{X.n_positions:,} tokens, {token_accuracy(y, predicted):.2%} with the right label")
 
 
 app.command()(inspect)

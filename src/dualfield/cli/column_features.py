@@ -1,54 +1,223 @@
-"""From a column file to labelled sequences, by a feature preset that the model remembers."""
+"""From a column file to encoded sequences, by a recipe that the model remembers as plain data.
+
+A :class:`Recipe` says how a file is laid out, which column is the label, and which template makes the attributes.
+Training makes it, the model file keeps it, and ``tag`` and ``eval`` go by it.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from dualfield.estimators import ChainCRF
-from dualfield.features import PRESETS, extract_all
-from dualfield.io import Sentence, read_columns
+from dualfield.features import PRESETS, Encoded, EncodedLabels, Template, Tokens, preset_template
+from dualfield.io import read_tokens
 
-__all__ = ["LabelledFile", "read_for_model", "read_for_training"]
+__all__ = ["Layout", "Recipe", "TrainingFile", "read_for_eval", "read_for_training", "read_labelled", "recipe_of"]
+
+_FORM, _UPOS = 1, 3  # columns of CoNLL-U
 
 
-class LabelledFile(NamedTuple):
-    """The sentences of a file, their attributes, and their labels (None where the file has none)."""
+@dataclass(frozen=True)
+class Layout:
+    """How a file is laid out, as :func:`~dualfield.io.read_tokens` takes it."""
 
-    sentences: list[Sentence]
-    X: list[list[list[str]]]
-    y: list[list[str]] | None
+    format: str = "columns"
+    separator: str | None = None
+    comment: str | None = None
+    docstart: str = "drop"
+
+    def read(self, path: str, encoding: str) -> Tokens:
+        """The tokens of a file."""
+        options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        return read_tokens(path, encoding=encoding, **options)
+
+    def but_for(self, separator: str | None, comment: str | None, docstart: str | None) -> Layout:
+        """The same layout, except for what is given."""
+        given = {"separator": separator, "comment": comment, "docstart": docstart}
+        return replace(self, **{name: value for name, value in given.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a column file becomes attributes.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the training file, and by default of others.
+    width : int
+        Columns of the training file, the label included.
+    label : int
+        Which of them is the label.
+    columns : tuple of int
+        The columns that the template sees.
+    template : Template
+        What makes the attributes.
+    hash_bits : int or None
+        Whether attributes are hashed, and to how many bits.
+    """
+
+    layout: Layout
+    width: int
+    label: int
+    columns: tuple[int, ...]
+    template: Template
+    hash_bits: int | None
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """The fewest and the most columns of a file to tag: a label that is last may be missing."""
+        return self.width - (self.label == self.width - 1), self.width
+
+    def attributes(self, tokens: Tokens, crf: ChainCRF) -> Encoded:
+        """The attributes that the model knows."""
+        seen = tokens.with_columns(self.columns)
+        return self.template.encode(seen, crf.vocabulary_, hash_bits=self.hash_bits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recipe as plain data."""
+        layout = {field.name: getattr(self.layout, field.name) for field in fields(self.layout)}
+        return {
+            "layout": layout,
+            "width": self.width,
+            "label": self.label,
+            "columns": list(self.columns),
+            "template": self.template.to_dict(),
+            "hash_bits": self.hash_bits,
+        }
+
+
+class TrainingFile(NamedTuple):
+    """What a labelled file gives."""
+
+    X: Encoded
+    y: EncodedLabels
+    recipe: Recipe
+    tokens: Tokens
+
+
+def recipe_of(crf: ChainCRF) -> Recipe:
+    """What the model remembers."""
+    plain = crf.column_features_
+    if not isinstance(plain, dict):
+        raise ValueError("the model was not trained on a column file, so it does not know how to read one.")
+    try:
+        return Recipe(
+            Layout(**plain["layout"]),
+            int(plain["width"]),
+            int(plain["label"]),
+            tuple(map(int, plain["columns"])),
+            Template.from_dict(plain["template"]),
+            plain["hash_bits"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"what the model says of column files is damaged: {error}; train it anew.") from error
 
 
 def read_for_training(
-    path: str, preset: str, separator: str | None, encoding: str
-) -> tuple[LabelledFile, dict[str, Any]]:
-    """Read a file whose last column is the label; also what the model must remember to read others."""
-    if preset not in PRESETS:
-        raise ValueError(f"there is no feature preset {preset!r}; choose one of {', '.join(sorted(PRESETS))}.")
-    sentences = read_columns(path, separator=separator, encoding=encoding)
-    columns = len(sentences[0][0]) - 1
-    if columns < 1:
-        raise ValueError(f"{path} has one column; training needs a word and, in the last column, its label.")
-    return _labelled(sentences, preset, columns), {"preset": preset, "columns": columns}
+    path: str,
+    features: str,
+    syntax: str,
+    layout: Layout,
+    encoding: str,
+    *,
+    label_column: int | None = None,
+    min_count: int = 1,
+    hash_bits: int | None = None,
+    gazetteers: Iterable[str] = (),
+) -> TrainingFile:
+    """Read a labelled file; ``features`` is a preset or a template file, ``label_column`` counts from 1."""
+    template = None if features in PRESETS else _template_file(features, syntax)
+    lists = dict(_gazetteer(given) for given in gazetteers)
+    if lists and template is not None:
+        raise ValueError("gazetteers go with a preset; a template file has no place for them.")
+    tokens = layout.read(path, encoding)
+    width, label = tokens.n_columns, _label_column(path, tokens, layout, label_column)
+    if template is None:
+        columns = [c for c in range(width) if c != label]
+        if layout.format == "conllu":
+            columns = [_FORM, *([_UPOS] if label != _UPOS else [])]
+        template = preset_template(features, len(columns), lists)
+    else:
+        # A template's numbers are the file's.
+        columns = list(range(width - 1 if label == width - 1 else width))
+        _check_template(template, label, len(columns))
+    X = template.encode(tokens.with_columns(columns), min_count=min_count, hash_bits=hash_bits)
+    recipe = Recipe(layout, width, label, tuple(columns), template, hash_bits)
+    return TrainingFile(X, tokens.labels(label), recipe, tokens)
 
 
-def read_for_model(path: str, crf: ChainCRF, separator: str | None, encoding: str) -> LabelledFile:
-    """Read a file with the columns that the model was trained on, with or without the label column."""
-    remembered = crf.column_features_
-    if not isinstance(remembered, dict) or remembered.get("preset") not in PRESETS:
-        raise ValueError("the model was not trained on a column file, so it does not know how to read one.")
-    columns = int(remembered["columns"])
-    sentences = read_columns(path, separator=separator, encoding=encoding)
-    found = len(sentences[0][0])
-    if found not in (columns, columns + 1):
+def read_labelled(path: str, recipe: Recipe, layout: Layout, encoding: str) -> Tokens:
+    """Read a labelled file with the columns of training."""
+    tokens = layout.read(path, encoding)
+    fewest, most = recipe.widths
+    if tokens.n_columns not in (fewest, most):
+        raise ValueError(f"{path} has {tokens.n_columns} columns; expected {most}, those of training and the label.")
+    if tokens.n_columns < most:
+        raise ValueError(f"{path} has no label column to compare with; use 'dualfield tag'.")
+    return tokens
+
+
+def read_for_eval(
+    path: str, crf: ChainCRF, recipe: Recipe, layout: Layout, encoding: str
+) -> tuple[Encoded, EncodedLabels]:
+    """Read a labelled file and make the attributes that the model knows."""
+    tokens = read_labelled(path, recipe, layout, encoding)
+    return recipe.attributes(tokens, crf), tokens.labels(recipe.label)
+
+
+def _template_file(path: str, syntax: str) -> Template:
+    if not os.path.isfile(path):
         raise ValueError(
-            f"{path} has {found} columns; the model was trained on {columns} and a label, so expected {columns} or "
-            f"{columns + 1}."
+            f"there is no feature preset {path!r} and no template file of that name; choose one of "
+            f"{', '.join(sorted(PRESETS))}, or give a file."
         )
-    return _labelled(sentences, remembered["preset"], columns)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not in UTF-8 ({error.reason} at byte {error.start}); convert it first.") from None
+    try:
+        template = Template.crfpp(text) if syntax == "crfpp" else Template.wapiti(text)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    if template.bigrams:
+        raise ValueError(
+            f"{path}: {str(template.bigrams[0])!r} has weights per pair of labels, which chains do not learn yet; "
+            "make it a unigram, or leave it out and keep the plain B."
+        )
+    return template
 
 
-def _labelled(sentences: list[Sentence], preset: str, columns: int) -> LabelledFile:
-    X = extract_all(preset, [[row[:columns] for row in sentence] for sentence in sentences])
-    labelled = len(sentences[0][0]) > columns
-    return LabelledFile(sentences, X, [[row[-1] for row in sentence] for sentence in sentences] if labelled else None)
+def _check_template(template: Template, label: int, n_columns: int) -> None:
+    template.check_columns(n_columns)
+    for rule in template.rules:
+        if any(cell.column == label for cell in rule.cells):
+            raise ValueError(f"the template refers to column {label} in {str(rule)!r}, which is the label.")
+
+
+def _label_column(path: str, tokens: Tokens, layout: Layout, given: int | None) -> int:
+    width = tokens.n_columns
+    if width < 2:
+        raise ValueError(f"{path} has one column; training needs a word and, in the last column, its label.")
+    if given is None:
+        return _UPOS if layout.format == "conllu" else width - 1
+    if not 1 <= given <= width:
+        raise ValueError(f"the label column must be 1 to {width}, as {path} has; found {given}.")
+    if layout.format == "conllu" and given - 1 == _FORM:
+        raise ValueError("the label column cannot be 2, the words of CoNLL-U.")
+    return given - 1
+
+
+def _gazetteer(given: str) -> tuple[str, list[str]]:
+    name, equals, path = given.partition("=")
+    if not (name and equals and path):
+        raise ValueError(f"a gazetteer is given as NAME=FILE, such as city=cities.txt; found {given!r}.")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return name, [line.strip() for line in file if line.strip()]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not in UTF-8 ({error.reason} at byte {error.start}); convert it first.") from None

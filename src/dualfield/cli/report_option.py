@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Annotated, Any
+from itertools import pairwise
+from typing import Annotated
 
 import typer
 
-from dualfield.cli.column_features import LabelledFile, read_for_training
+from dualfield.cli.column_features import Recipe, TrainingFile, read_labelled
 from dualfield.estimators import ChainCRF
+from dualfield.features import Tokens
 from dualfield.reporting import check_report, report
 
 __all__ = ["HeldOutFile", "ReportFile", "ReportPlan", "plan_report"]
@@ -32,25 +34,21 @@ class ReportPlan:
 
     path: str
     name: str
-    data: LabelledFile
+    tokens: Tokens
+    recipe: Recipe
     note: str
 
     def write(self, crf: ChainCRF) -> str:
         """Write the page; returns a sentence that says so."""
-        data = self.data
-        words = [[row[0] for row in sentence] for sentence in data.sentences]
-        title = f"Chain CRF of {os.path.basename(self.name)}"
-        report(crf, data.X, data.y, self.path, title, words=words, note=self.note)
+        column, offsets = self.tokens.column(self.recipe.columns[0]), self.tokens.offsets.tolist()
+        words = [column[first:last] for first, last in pairwise(offsets)]
+        X, y = self.recipe.attributes(self.tokens, crf), self.tokens.labels(self.recipe.label)
+        report(crf, X, y, self.path, f"Chain CRF of {os.path.basename(self.name)}", words=words, note=self.note)
         return f"report written to {self.path}"
 
 
 def plan_report(
-    path: str | None,
-    held_out: str | None,
-    training: tuple[str, LabelledFile],
-    remembered: dict[str, Any],
-    separator: str | None,
-    encoding: str,
+    path: str | None, held_out: str | None, name: str, training: TrainingFile, encoding: str
 ) -> ReportPlan | None:
     """Check what the options ask for and read the held-out file; None where no report is wanted."""
     if path is None:
@@ -61,12 +59,10 @@ def plan_report(
         check_report(path)
     except ImportError as error:
         raise ValueError(str(error)) from None
-    name, data = training
+    recipe = training.recipe
     if held_out is None:
-        return ReportPlan(path, name, data, "These are the training sentences themselves: expect less on new ones.")
-    data, found = read_for_training(held_out, remembered["preset"], separator, encoding)
-    if found["columns"] != remembered["columns"]:
-        raise ValueError(
-            f"{held_out} has {found['columns']} columns and a label; the training file has {remembered['columns']}."
-        )
-    return ReportPlan(path, name, data, f"Sentences of {os.path.basename(held_out)}, which training has not seen.")
+        note = "These are the training sentences themselves: expect less on new ones."
+        return ReportPlan(path, name, training.tokens, recipe, note)
+    tokens = read_labelled(held_out, recipe, recipe.layout, encoding)
+    note = f"Sentences of {os.path.basename(held_out)}, which training has not seen."
+    return ReportPlan(path, name, tokens, recipe, note)

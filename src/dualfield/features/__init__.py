@@ -1,4 +1,4 @@
-"""Attributes and labels as numbers: vocabularies, encoders, feature presets for column files, grids."""
+"""Attributes and labels as numbers: vocabularies, encoders, feature templates for column files, grids."""
 
 from dualfield.features.encode import encode
 from dualfield.features.encoded import Encoded
@@ -6,18 +6,27 @@ from dualfield.features.encoded_graphs import EncodedGraphs
 from dualfield.features.encoded_grids import EncodedGrids, GridEncoding, encode_grids
 from dualfield.features.graphs import encode_graph_labels, encode_graphs
 from dualfield.features.grids import edge_differences, edge_ends, grid_edges
-from dualfield.features.labels import encode_labels
-from dualfield.features.presets import PRESETS, Preset, extract, extract_all
+from dualfield.features.labels import EncodedLabels, encode_labels
+from dualfield.features.presets import PRESETS, Preset, extract, extract_all, preset_template
+from dualfield.features.rules import Cell, Rule, Transform
+from dualfield.features.templates import Template
+from dualfield.features.tokens import Tokens
 from dualfield.features.vocabulary import Columns, Vocabulary
 
 __all__ = [
     "PRESETS",
+    "Cell",
     "Columns",
     "Encoded",
     "EncodedGraphs",
     "EncodedGrids",
+    "EncodedLabels",
     "GridEncoding",
     "Preset",
+    "Rule",
+    "Template",
+    "Tokens",
+    "Transform",
     "Vocabulary",
     "edge_differences",
     "edge_ends",
@@ -29,4 +38,5 @@ __all__ = [
     "extract",
     "extract_all",
     "grid_edges",
+    "preset_template",
 ]

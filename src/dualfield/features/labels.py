@@ -7,16 +7,91 @@ does not depend on the order of its training data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from itertools import chain, repeat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.features.nested import SEQUENCES, Wording
+from dualfield.features.nested import (
+    SEQUENCES,
+    Key,
+    Wording,
+    check_offsets,
+    chosen_groups,
+    gather,
+    integers,
+)
 
-__all__ = ["encode_labels"]
+__all__ = ["EncodedLabels", "encode_labels"]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedLabels:
+    """Label sequences as numbers, as a column file gives them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The distinct labels, in any order; some may not occur.
+    codes : array of int32, shape (n_positions,)
+        ``names[codes[t]]`` is the label of position t.
+    offsets : array of int64, shape (n_sequences + 1,)
+        Where each sequence begins, strictly increasing from 0.
+
+    Examples
+    --------
+    >>> labels = EncodedLabels(["O", "B"], [0, 1, 0], [0, 2, 3])
+    >>> len(labels), labels.tolist(), labels[0]
+    (2, [['O', 'B'], ['O']], ['O', 'B'])
+    """
+
+    names: Sequence[str]
+    codes: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "codes", integers("codes", self.codes, np.int32))
+        object.__setattr__(self, "offsets", integers("offsets", self.offsets, np.int64))
+        check_offsets(self.offsets, len(self.codes))
+        if len(self.codes) and not 0 <= self.codes.min() <= self.codes.max() < len(self.names):
+            raise ValueError(
+                f"the codes run from {self.codes.min()} to {self.codes.max()} but there are {len(self.names)} names; "
+                "expected a name for each code."
+            )
+        if len(set(self.names)) != len(self.names):
+            raise ValueError("the names of the labels are not distinct; give each name once.")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n_sequences,): to scikit-learn, a one-dimensional array of label sequences."""
+        return (len(self),)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of labels of every sequence, shape (n_sequences,)."""
+        return np.diff(self.offsets)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return iter(self.tolist())
+
+    def __getitem__(self, key: Key) -> Any:
+        """The labels of one sequence for an int, else the chosen sequences as EncodedLabels."""
+        chosen = chosen_groups(key, len(self))
+        positions, offsets = gather(self.offsets, chosen)
+        if isinstance(key, int | np.integer):
+            return [self.names[code] for code in self.codes[positions].tolist()]
+        return EncodedLabels(self.names, self.codes[positions], offsets)
+
+    def tolist(self) -> list[list[str]]:
+        """The labels as lists of strings."""
+        labels = [self.names[code] for code in self.codes.tolist()]
+        return [labels[a:b] for a, b in pairwise(self.offsets.tolist())]
 
 
 def encode_labels(
@@ -26,7 +101,7 @@ def encode_labels(
 
     Parameters
     ----------
-    y : iterable of label sequences
+    y : iterable of label sequences, or EncodedLabels
         Lists, tuples or 1-D arrays of strings, or of integers; one label per position.
     lengths : array of int, shape (n_sequences,)
         How many labels each sequence must have, as in ``Encoded.lengths``.
@@ -56,22 +131,24 @@ def encode_labels(
     (['B', 'O'], [1, 0, 1])
     """
     expected = np.asarray(lengths)
-    sequences = _as_lists(y, words)
+    encoded = isinstance(y, EncodedLabels)
+    sequences = y if encoded else _as_lists(y, words)
     if len(sequences) != len(expected):
         raise ValueError(
             f"y has {len(sequences)} {words.group}s but X has {len(expected)}; "
             f"give one label sequence per {words.group} of X."
         )
-    found = np.fromiter(map(len, sequences), np.int64, len(sequences))
+    found = y.lengths if encoded else np.fromiter(map(len, sequences), np.int64, len(sequences))
     if not np.array_equal(found, expected):
         number = int(np.argmax(found != expected))
         raise ValueError(
             f"{words.group} {number} has {found[number]} labels in y but {expected[number]} {words.member}s in X; "
             f"give one label per {words.member}."
         )
-    kind = _common_type(sequences, words)
+    kind = str if encoded else _common_type(sequences, words)
     if classes is None:
-        known = _sorted_classes(set(chain.from_iterable(sequences)), kind)
+        present = (y.names[code] for code in np.unique(y.codes)) if encoded else chain.from_iterable(sequences)
+        known = _sorted_classes(set(present), kind)
     else:
         known = np.asarray(classes)
         class_kind = str if known.dtype.kind in "UO" else int
@@ -81,6 +158,8 @@ def encode_labels(
                 f"{class_kind.__name__}, like {known[:1].tolist()}; give labels of that type."
             )
     code_of = {label: code for code, label in enumerate(known.tolist())}
+    if encoded:
+        return known, np.array([code_of.get(name, -1) for name in y.names], dtype=np.int32)[y.codes]
     codes = np.fromiter(map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, int(found.sum()))
     return known, codes
 

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from dualfield import _core
 
 __all__ = ["Columns", "Vocabulary"]
 
@@ -60,29 +63,63 @@ class Vocabulary:
     (2, 1, False)
     """
 
-    __slots__ = ("index", "names")
+    __slots__ = ("_index", "_names", "_table")
     __hash__ = None  # type: ignore[assignment]
 
-    names: list[str]
-    index: dict[str, int]
+    _table: _core.Names | None
+    _names: list[str] | None
+    _index: dict[str, int] | None
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.names = list(names)
-        if not set(map(type, self.names)) <= {str}:
-            self.names = [_plain_string(number, name) for number, name in enumerate(self.names)]
-        self.index = Numbers(zip(self.names, range(len(self.names)), strict=True))
-        if len(self.index) != len(self.names):
+        listed = list(names)
+        if not set(map(type, listed)) <= {str}:
+            listed = [_plain_string(number, name) for number, name in enumerate(listed)]
+        index = Numbers(zip(listed, range(len(listed)), strict=True))
+        if len(index) != len(listed):
             # The dict keeps the last number of a repeated name, so the first mismatch is its first
             # occurrence.
-            number = next(i for i, name in enumerate(self.names) if self.index[name] != i)
-            name = self.names[number]
+            number = next(i for i, name in enumerate(listed) if index[name] != i)
+            name = listed[number]
             raise ValueError(
-                f"name {name!r} occurs twice in the vocabulary, at {number} and {self.index[name]}; "
-                "expected distinct names."
+                f"name {name!r} occurs twice in the vocabulary, at {number} and {index[name]}; expected distinct names."
             )
+        self._names, self._index, self._table = listed, index, None
+
+    @classmethod
+    def from_core(cls, core: _core.Names) -> Vocabulary:
+        """The vocabulary of names that are in the compiled core; Python strings are made when they are asked for."""
+        vocabulary = cls.__new__(cls)
+        vocabulary._names, vocabulary._index, vocabulary._table = None, None, core
+        return vocabulary
+
+    @property
+    def names(self) -> list[str]:
+        """Name of every attribute."""
+        if self._names is None:
+            self._names = self.core.strings()
+        return self._names
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Number of every name; -1 for any other."""
+        if self._index is None:
+            self._index = Numbers(zip(self.names, range(len(self.names)), strict=True))
+        return self._index
+
+    @property
+    def core(self) -> _core.Names:
+        """The names in the compiled core, as templates look them up."""
+        if self._table is None:
+            encoded = [name.encode("utf-8", _ERRORS) for name in self.names]
+            bounds = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
+            self._table = _core.Names(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
+        return self._table
+
+    def __reduce__(self) -> Any:
+        return Vocabulary, (self.names,)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self._table) if self._table is not None else len(self.names)
 
     def __contains__(self, name: object) -> bool:
         return name in self.index
@@ -90,7 +127,12 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        return self is other or self.names == other.names
+        if self is other:
+            return True
+        if self._table is None or other._table is None:
+            return self.names == other.names
+        (text, bounds), (other_text, other_bounds) = self._table.arrays(), other._table.arrays()
+        return np.array_equal(text, other_text) and np.array_equal(bounds, other_bounds)
 
     def __repr__(self) -> str:
         return f"Vocabulary of {len(self):,} names"
@@ -110,9 +152,7 @@ class Vocabulary:
         >>> arrays["vocabulary_text"].tobytes(), arrays["vocabulary_offsets"].tolist()
         (b'abc', [0, 1, 3])
         """
-        encoded = [name.encode("utf-8", _ERRORS) for name in self.names]
-        offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
-        text = np.frombuffer(b"".join(encoded), dtype=np.uint8).copy()
+        text, offsets = self.core.arrays()
         return {"vocabulary_text": text, "vocabulary_offsets": offsets}
 
     @classmethod
@@ -157,6 +197,9 @@ class Vocabulary:
                 f"vocabulary_offsets must not decrease; found {offsets[number]} then {offsets[number + 1]} "
                 f"at entry {number}."
             )
+        core = _core.Names(np.ascontiguousarray(text), offsets)
+        if len(core) == len(offsets) - 1 and _is_text(text, offsets):
+            return cls.from_core(core)
         blob = text.tobytes()
         names = []
         try:
@@ -168,6 +211,16 @@ class Vocabulary:
                 "the file is damaged or the offsets belong to another text."
             ) from error
         return cls(names)
+
+
+def _is_text(text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> bool:
+    """Whether every name is UTF-8: the whole is, and no name begins within a character."""
+    try:
+        text.tobytes().decode("utf-8", _ERRORS)
+    except UnicodeDecodeError:
+        return False
+    begins = text[offsets[:-1][offsets[:-1] < len(text)]]
+    return not bool(((begins & 0xC0) == 0x80).any())
 
 
 class Columns:

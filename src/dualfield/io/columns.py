@@ -6,12 +6,13 @@ r"""Column files, as of the CoNLL shared tasks: one token a line, a blank line b
     in         IN B-PP
 
 Columns are separated by white space, or by one given separator. A line of a different number of columns
-than the first is an error and not a guess. No line is a comment: ``#`` is a word in such files. White space
-means ASCII white space, so that a word may hold a no-break space.
+than the first is an error and not a guess. No line is a comment unless you say so: ``#`` is a word in such files. White
+space means ASCII white space, so that a word may hold a no-break space. The core does the reading.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import re
@@ -19,15 +20,18 @@ import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
-from typing import IO, Any
+from typing import IO, Any, Literal
 
+from dualfield import _core
+from dualfield.features.tokens import Tokens
 from dualfield.io.atomic import PathLike, atomic_write
 
-__all__ = ["Sentence", "read_columns", "write_columns"]
+__all__ = ["GZIP", "Sentence", "column_layout", "is_utf8", "read_columns", "read_tokens", "write_columns"]
+
+GZIP = b"\x1f\x8b"  # the first bytes of a packed file
 
 _BLANKS = " \t\n\r\f\v"
 _SPLIT = re.compile(f"[{_BLANKS}]+")
-_ODD_SPACE = re.compile(rf"[^\S{_BLANKS}]")  # white space to str.split, but not to us
 
 
 class Sentence(list[tuple[str, ...]]):
@@ -53,24 +57,37 @@ class Sentence(list[tuple[str, ...]]):
         self.first_line = first_line
 
 
-def read_columns(
-    path_or_file: PathLike | IO[Any], *, separator: str | None = None, encoding: str = "utf-8"
-) -> list[Sentence]:
-    r"""Read the sentences of a column file.
+def read_tokens(
+    path_or_file: PathLike | IO[Any],
+    *,
+    format: Literal["columns", "conllu"] = "columns",
+    separator: str | None = None,
+    comment: str | None = None,
+    docstart: Literal["drop", "keep"] = "drop",
+    encoding: str = "utf-8",
+) -> Tokens:
+    r"""Read a column file as numbers, without a Python object per token.
 
     Parameters
     ----------
     path_or_file : str, path, or file
-        A path, unpacked if it ends in ``.gz``; ``"-"`` for standard input; or an open text or binary file.
+        A path, ``"-"`` for standard input, or an open text or binary file; gzip is unpacked wherever it is found.
+    format : {"columns", "conllu"}
+        "conllu" is Universal Dependencies' format: ten columns separated by tabs, lines that begin with ``#``
+        skipped, and so are ranges of words (1-2) and empty nodes (1.1).
     separator : str, optional
         What stands between two columns, such as a tab; by default any run of white space.
+    comment : str, optional
+        Lines that begin with it are skipped; by default none are, since ``#`` is a word in many files.
+    docstart : {"drop", "keep"}
+        Whether lines whose first column is ``-DOCSTART-`` are skipped, or are tokens.
     encoding : str
         Of the bytes; a byte order mark is skipped.
 
     Returns
     -------
-    sentences : list of Sentence
-        Each a list of tuples of str, none empty, all rows of the same width.
+    tokens : Tokens
+        At least one sentence.
 
     Raises
     ------
@@ -81,47 +98,75 @@ def read_columns(
     Examples
     --------
     >>> import io
+    >>> tokens = read_tokens(io.StringIO("the DT\ncat NN\n\nit PRP\n"))
+    >>> tokens.n_sentences, tokens.column(0), tokens.lines.tolist()
+    (2, ['the', 'cat', 'it'], [1, 4])
+    """
+    layout = column_layout(format, separator, comment, docstart)
+    name, content = _content(path_or_file, encoding)
+    try:
+        tokens, _ = _core.read_columns(content, **layout, keep=0, tolerant=False, first_line=1)
+    except ValueError as error:
+        raise ValueError(f"{name}, {error}") from None
+    if tokens.n_sentences == 0:
+        raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
+    return Tokens(tokens)
+
+
+def column_layout(format: str, separator: str | None, comment: str | None, docstart: str) -> dict[str, Any]:
+    """The reader's options as the core takes them; refuses those that make no sense."""
+    if format not in ("columns", "conllu"):
+        raise ValueError(f"there is no format {format!r}; expected 'columns' or 'conllu'.")
+    if docstart not in ("drop", "keep"):
+        raise ValueError(f"docstart must be 'drop' or 'keep'; found {docstart!r}.")
+    for what, text in (("separator", separator), ("comment", comment)):
+        if text is not None and (not text or "\n" in text):
+            raise ValueError(
+                f"the {what} must be a string without line breaks, at least one character; found {text!r}."
+            )
+        if text is not None and format == "conllu":
+            raise ValueError(f"CoNLL-U fixes the {what}; leave it out, or choose the format 'columns'.")
+    conllu = format == "conllu"
+    return {
+        "separator": "\t" if conllu else separator or "",
+        "comment": "#" if conllu else comment or "",
+        "conllu": conllu,
+        "drop_docstart": docstart == "drop",
+        "fewest": 10 if conllu else 0,
+        "most": 10 if conllu else 0,
+    }
+
+
+def read_columns(
+    path_or_file: PathLike | IO[Any], *, separator: str | None = None, encoding: str = "utf-8"
+) -> list[Sentence]:
+    r"""Read the sentences of a column file as Python strings.
+
+    :func:`read_tokens` reads more formats in a fraction of the memory.
+
+    Parameters
+    ----------
+    path_or_file, separator, encoding
+        As in :func:`read_tokens`. No line is skipped but blank ones.
+
+    Returns
+    -------
+    sentences : list of Sentence
+        Each a list of tuples of str, none empty, all rows of the same width.
+
+    Raises
+    ------
+    ValueError
+        As :func:`read_tokens` does.
+
+    Examples
+    --------
+    >>> import io
     >>> read_columns(io.StringIO("the DT\ncat NN\n\nit PRP\n"))
     [[('the', 'DT'), ('cat', 'NN')], [('it', 'PRP')]]
     """
-    if separator is not None and (not separator or "\n" in separator):
-        raise ValueError(
-            f"the separator must be a string without line breaks, at least one character; found {separator!r}."
-        )
-    name, content = _content(path_or_file, encoding)
-    lines = content.removeprefix("\ufeff").split("\n")
-    by_pattern = separator is None and _ODD_SPACE.search(content) is not None
-    sentences: list[Sentence] = []
-    current: list[tuple[str, ...]] = []
-    width = 0
-    first_seen = 0
-    for number, line in enumerate(lines, start=1):
-        if by_pattern:
-            stripped = line.strip(_BLANKS)
-            fields = _SPLIT.split(stripped) if stripped else []
-        elif separator is None:
-            fields = line.split()
-        else:
-            fields = line.removesuffix("\r").split(separator) if line.strip(_BLANKS) else []
-        if not fields:
-            if current:
-                sentences.append(Sentence(current, number - len(current)))
-                current = []
-            continue
-        if len(fields) != width:
-            if width:
-                raise ValueError(
-                    f"{name}, line {number}: expected {width} columns as on line {first_seen}, found "
-                    f"{len(fields)}; "
-                    "mend the line or give the separator."
-                )
-            width, first_seen = len(fields), number
-        current.append(tuple(fields))
-    if current:
-        sentences.append(Sentence(current, len(lines) + 1 - len(current)))
-    if not sentences:
-        raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
-    return sentences
+    tokens = read_tokens(path_or_file, separator=separator, docstart="keep", encoding=encoding)
+    return [Sentence(rows, line) for rows, line in zip(tokens.rows(), tokens.lines.tolist(), strict=True)]
 
 
 def write_columns(
@@ -197,8 +242,14 @@ def _unreadable(number: int, index: int, row: Sequence[str], separator: str) -> 
     )
 
 
-def _content(path_or_file: PathLike | IO[Any], encoding: str) -> tuple[str, str]:
-    """Name for messages, and decoded text."""
+def is_utf8(encoding: str) -> bool:
+    """Whether bytes of this encoding need no conversion; refuses an encoding that Python does not know."""
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+
+
+def _content(path_or_file: PathLike | IO[Any], encoding: str) -> tuple[str, bytes]:
+    """Name for messages, and the text in UTF-8; whether it is UTF-8 at all is for the core to see."""
+    plain = is_utf8(encoding)
     content: str | bytes
     try:
         if isinstance(path_or_file, (str, os.PathLike)):
@@ -207,22 +258,37 @@ def _content(path_or_file: PathLike | IO[Any], encoding: str) -> tuple[str, str]
                 name = "standard input"
                 content = getattr(sys.stdin, "buffer", sys.stdin).read()
             else:
-                with gzip.open(name, "rb") if name.endswith(".gz") else open(name, "rb") as file:
+                with open(name, "rb") as file:
                     content = file.read()
         else:
             name = str(getattr(path_or_file, "name", "the file"))
             content = path_or_file.read()
         if isinstance(content, str):
-            return name, content
-        return name, content.decode(encoding)
+            return name, _encoded(name, content.removeprefix("\ufeff"))
+        if content.startswith(GZIP) or name.endswith(".gz"):
+            content = gzip.decompress(content)
+        if plain:
+            return name, content.removeprefix(codecs.BOM_UTF8)
+        return name, _encoded(name, content.decode(encoding).removeprefix("\ufeff"))
     except UnicodeDecodeError as error:
         # what could be decoded before the fault, so that lines are lines in any encoding
         before = error.object[: error.start].decode(encoding, errors="ignore")
         raise ValueError(
             f"{name}, line {before.count(chr(10)) + 1}: byte 0x{error.object[error.start]:02x} is not valid "
-            f"{encoding} ({error.reason}); give the file's own encoding."
+            f"{encoding} ({error.reason}); give the file's own encoding (on the command line --encoding), from "
+            "which it is converted."
         ) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(
             f"{name} is not a whole gzip file ({error}); unpack it anew or drop the .gz suffix."
         ) from error
+
+
+def _encoded(name: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise ValueError(
+            f"{name}, line {line}: {text[error.start]!r} is a lone surrogate, which is no character; replace it."
+        ) from None

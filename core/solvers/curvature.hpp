@@ -4,6 +4,7 @@
 //     H <- (I - s y^T / <s, y>) H (I - y s^T / <s, y>) + s s^T / <s, y>,      first H = <s, y> / |y|^2 of the last pair.
 #pragma once
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -40,18 +41,28 @@ class Curvature {
 
     // q <- H q; without any pair q stays.
     void apply(double* q) const {
-        if (pairs_.empty()) return;
-        std::vector<double> projections(pairs_.size());
-        for (Index h = static_cast<Index>(pairs_.size()) - 1; h >= 0; --h) {
-            projections[h] = pairs_[h].inverse_product * dot(dimension_, pairs_[h].s.data(), q);
-            axpy(dimension_, -projections[h], pairs_[h].y.data(), q);
-        }
-        const Pair& last = pairs_.back();
-        scale(dimension_, 1.0 / (last.inverse_product * squared_norm(dimension_, last.y.data())), q);
-        for (std::size_t h = 0; h < pairs_.size(); ++h) {
-            const double along = pairs_[h].inverse_product * dot(dimension_, pairs_[h].y.data(), q);
-            axpy(dimension_, projections[h] - along, pairs_[h].s.data(), q);
-        }
+        apply_between(
+            q, [](const Pair& pair) { return pair.inverse_product; },
+            [&](const Pair& pair) { return squared_norm(dimension_, pair.y.data()); }, [](double*) {});
+    }
+
+    // The same in the subspace of the weights whose `free` is one and not zero: q, s and y are cut to it. What the
+    // gradient did along weights that stay says nothing about those that move.
+    void apply_within(const std::vector<double>& free, double* q) const {
+        const auto cut = [&](double* x) {
+#pragma omp simd
+            for (Index k = 0; k < dimension_; ++k) x[k] *= free[k];
+        };
+        const auto product = [&](const double* x, const double* y) {
+            double total = 0.0;
+#pragma omp simd reduction(+ : total)
+            for (Index k = 0; k < dimension_; ++k) total += free[k] * x[k] * y[k];
+            return total;
+        };
+        cut(q);
+        apply_between(
+            q, [&](const Pair& pair) { return 1.0 / product(pair.s.data(), pair.y.data()); },
+            [&](const Pair& pair) { return product(pair.y.data(), pair.y.data()); }, cut);
     }
 
     void archive(Archive& archive) {
@@ -75,6 +86,31 @@ class Curvature {
         std::vector<double> s, y;  // differences of the weights and of the gradients
         double inverse_product;    // 1 / <s, y>
     };
+
+    // Pairs along which the gradient did not grow enough, 1 / <s, y> not positive or too large, are passed over.
+    template <class InverseProduct, class SquaredNorm, class Cut>
+    void apply_between(double* q, InverseProduct&& inverse_product, SquaredNorm&& squared_norm_of_y, Cut&& cut) const {
+        struct Term {
+            const Pair* pair;
+            double inverse_product, projection;
+        };
+        std::vector<Term> terms;  // newest first
+        double first_scale = 1.0;
+        for (auto pair = pairs_.rbegin(); pair != pairs_.rend(); ++pair) {
+            const double inverse = inverse_product(*pair);
+            if (!(inverse > 0.0 && std::isfinite(inverse))) continue;
+            if (terms.empty()) first_scale = 1.0 / (inverse * squared_norm_of_y(*pair));
+            terms.push_back({&*pair, inverse, inverse * dot(dimension_, pair->s.data(), q)});
+            axpy(dimension_, -terms.back().projection, pair->y.data(), q);
+            cut(q);
+        }
+        scale(dimension_, first_scale, q);
+        for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
+            const double along = term->inverse_product * dot(dimension_, term->pair->y.data(), q);
+            axpy(dimension_, term->projection - along, term->pair->s.data(), q);
+            cut(q);
+        }
+    }
 
     Index dimension_, most_;
     std::vector<Pair> pairs_;

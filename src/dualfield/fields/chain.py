@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.features import Encoded, encode, encode_labels
+from dualfield.features import Columns, Encoded, Vocabulary, encode, encode_labels
 from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2, check_sample_weight, only_with_l1
 from dualfield.fields.chain_layout import ChainLayout
 
-__all__ = ["Chain"]
+__all__ = ["Chain", "frequent"]
 
 _FEW_SEQUENCES = 30
 
@@ -80,7 +80,7 @@ class Chain(Field):
         before = time.perf_counter(), time.process_time()
         self.classes, self.codes = encode_labels(y, encoded.lengths)
         self.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
-        self.encoded = _frequent(encoded, min_count)
+        self.encoded = frequent(encoded, min_count)
         self.layout = ChainLayout.from_data(
             self.encoded,
             self.codes,
@@ -161,12 +161,17 @@ def _default_solver(n_sequences: int) -> Choice:
     )
 
 
-def _frequent(encoded: Encoded, min_count: int) -> Encoded:
+def frequent(encoded: Encoded, min_count: int, known: Vocabulary | Columns | None = None) -> Encoded:
+    """Without the attributes that occur at fewer positions; those of ``known`` stay."""
     if isinstance(min_count, bool) or not isinstance(min_count, int | np.integer) or min_count < 1:
         raise ValueError(f"min_count must be a positive integer; got {min_count!r}.")
     if min_count == 1:
         return encoded
     keep = encoded.counts() >= min_count
-    if not keep.any():
+    if isinstance(known, Columns):
+        return encoded
+    if known is not None and isinstance(encoded.vocabulary, Vocabulary):
+        keep |= np.fromiter(map(known.__contains__, encoded.vocabulary.names), bool, len(keep))
+    if not keep.any() and known is None:
         raise ValueError(f"No attribute occurs {min_count} times or more; lower min_count.")
     return encoded.restrict(keep)

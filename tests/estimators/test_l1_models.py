@@ -45,7 +45,7 @@ def test_the_objective_at_the_optimum_is_that_of_crfsuite(
     crf = ChainCRF(
         l2=2 * c2,
         l1=c1,
-        tol=1e-7,
+        tol=1e-9,
         max_passes=5000,
         state_features=name,
         transitions=name,

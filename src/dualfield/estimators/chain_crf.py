@@ -203,7 +203,8 @@ class ChainCRF(BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight
-            As for ``fit``: the new sequences only. Attributes new to the model occur at ``min_count`` positions of them.
+            As for ``fit``: the new sequences only. Attributes new to the model must occur at ``min_count`` of their
+            positions.
         classes : sequence of labels, optional
             Labels that the model is to have whether ``y`` shows them or not.
 

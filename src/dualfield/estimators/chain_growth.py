@@ -1,6 +1,7 @@
 """How a ``ChainCRF`` changes its size: it grows when training goes on with more data, and sheds zeros after l1.
 
-A model that grows keeps the numbers of its attributes; new ones come after them. Labels stay sorted, so theirs may change.
+A model that grows keeps the numbers of its attributes; new ones come after them. Labels stay sorted, so theirs may
+change.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ def go_on(
     known = crf.__sklearn_is_fitted__()
     if known:
         for name in ("bias", "begin", "end"):
-            if bool(getattr(crf, name)) != getattr(crf.layout_, name):
+            asked, present = getattr(crf, name), getattr(crf.layout_, name)
+            if bool(asked) != present:
                 raise ValueError(
-                    f"{name}={getattr(crf, name)!r}, but the model was trained with {name}={getattr(crf.layout_, name)}; "
+                    f"{name}={asked!r}, but the model was trained with {name}={present}; "
                     "partial_fit goes on with the same; call fit to train afresh."
                 )
     fresh = encode(X)

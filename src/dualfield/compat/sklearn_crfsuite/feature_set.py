@@ -2,8 +2,8 @@
 
 CRFsuite counts an attribute of value zero as seen: ``{"upper": False}`` at a position labelled O gives the pair
 (upper, O) a weight. Its frequency of a pair is the sum of the values, of a transition the number of times, and a pair
-less frequent than ``min_freq`` has no weight, whatever else is asked for; without ``min_freq`` that still goes for pairs
-whose values sum to less than zero.
+less frequent than ``min_freq`` has no weight, whatever else is asked for. Without ``min_freq``, that still goes for
+pairs whose values sum to less than zero.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ def crfsuite_layout(
     before = np.flatnonzero(inner)
     times = np.bincount(codes[before].astype(np.int64) * n_labels + codes[before + 1], minlength=n_labels**2)
     kept = times >= (min_freq if all_transitions or min_freq > 0 else 1)
-    return ChainLayout(
-        *(n_attributes, n_labels, np.flatnonzero(kept).astype(np.int32), rows), False, False, False
-    )
+    return ChainLayout(*(n_attributes, n_labels, np.flatnonzero(kept).astype(np.int32), rows), False, False, False)
 
 
 def _state_frequencies(

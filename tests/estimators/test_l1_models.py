@@ -11,7 +11,7 @@ import pycrfsuite
 import pytest
 from sklearn.base import clone
 
-from dualfield import ChainCRF, SoftmaxRegression, fields, solve
+from dualfield import ChainCRF, ChainCRFCV, SoftmaxRegression, fields, solve
 from tests.sequences import NAMES, as_arrays, as_dicts, as_sparse, labelled_sequences
 from tests.zoo import points, word_sequences
 
@@ -159,3 +159,11 @@ def test_softmax_regression_finds_the_weights_that_matter() -> None:
     field = fields.Multiclass(noisy, y, 0.1, l1=4.0)
     weights = np.concatenate([model.coef_.T.ravel(), model.intercept_])
     assert model.solution_.primal == pytest.approx(field.primal(weights), rel=1e-12)
+
+
+def test_cross_validation_chooses_l2_beside_a_given_l1(data: tuple[Any, Any]) -> None:
+    cv = ChainCRFCV(l2s=[3.0, 0.3, 0.3], l1=0.5, cv=2, random_state=0, tol=1e-5).fit(*data)
+    alone = ChainCRF(l2=cv.l2_, l1=0.5, tol=1e-5).fit(*data)
+    assert cv.best_estimator_.l1 == 0.5
+    assert cv.solution_.primal == pytest.approx(alone.solution_.primal, rel=2e-5)
+    assert len(cv.best_estimator_.weights_) == pytest.approx(len(alone.weights_), abs=5)

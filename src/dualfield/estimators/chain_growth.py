@@ -7,6 +7,7 @@ change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def drop_zeros(crf: ChainCRF) -> None:
     (Columns keep their width: arrays of the full width still fit.)
     """
     crf.layout_, crf.weights_ = crf.layout_.without_zeros(crf.weights_)
-    crf.solution_.weights = crf.weights_
+    crf.solution_ = replace(crf.solution_, weights=crf.weights_)
     if isinstance(crf.vocabulary_, Vocabulary):
         crf.layout_, used = crf.layout_.without_empty_rows()
         crf.vocabulary_ = Vocabulary([name for name, kept in zip(crf.vocabulary_.names, used, strict=True) if kept])

@@ -3,6 +3,7 @@
 #include "bindings/bound_fields.hpp"
 #include "bindings/field_arrays.hpp"
 #include "bindings/field_methods.hpp"
+#include "bindings/span_methods.hpp"
 
 namespace dualfield {
 namespace {
@@ -22,6 +23,7 @@ void bind_chain(nb::class_<Chain<Rows>>& bound) {
     using namespace nb::literals;
     using F = Chain<Rows>;
     bind_common(bound);
+    bind_span_methods(bound);
     bound
         .def(
             "kbest",

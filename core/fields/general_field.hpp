@@ -70,6 +70,9 @@ class GeneralField {
     virtual double magnitude(Index i, const double* theta) const = 0;
     virtual double log_partition(Index i, const double* theta, Workspace& workspace) const = 0;
     virtual double infer(Index i, const double* theta, double* m, Workspace& workspace) const = 0;
+    virtual double upper_log_partition(Index i, const double* theta, Workspace& workspace) const {  // proven
+        return log_partition(i, theta, workspace);
+    }
     virtual void subtract_truth(Index i, double* m) const = 0;
     virtual double true_score(Index i, const double* theta) const = 0;
     virtual double pull(Index i, const double* m, Direction& direction) const = 0;

@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.features import Columns, Encoded, Vocabulary, encode, encode_labels
-from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2, check_sample_weight, only_with_l1
+from dualfield.fields.base import (
+    EXACT,
+    PER_CLIQUE,
+    Choice,
+    Field,
+    check_l1,
+    check_l2,
+    check_sample_weight,
+    only_with_l1,
+)
 from dualfield.fields.chain_layout import ChainLayout
 
 __all__ = ["Chain", "frequent"]
@@ -55,7 +64,7 @@ class Chain(Field):
     """
 
     name: str = "Chain"
-    offers: frozenset[str] = EXACT
+    offers: frozenset[str] = EXACT | PER_CLIQUE
 
     def __init__(
         self,

@@ -118,6 +118,7 @@ def test_bad_labels_are_refused(kind: str) -> None:
 NOT_A_NUMBER = [float("nan"), float("inf"), "1", None]
 BAD_PARAMETERS = [
     *(("l2", value, "l2 must be a positive finite number") for value in (0, -1.0, True, *NOT_A_NUMBER)),
+    *(("l1", value, "l1 must be a finite number, not negative") for value in (-1.0, True, *NOT_A_NUMBER)),
     *(("tol", value, "tol must be a finite number, not negative") for value in (-1e-9, *NOT_A_NUMBER)),
     *(("max_passes", value, "max_passes must be a positive integer") for value in (0, -1, 1.5, True, "9", None)),
     *(("solver", value, "solver must be one of 'auto', 'sdca', 'oeg'") for value in ("newton", "SDCA", None, 3, [])),

@@ -3,9 +3,11 @@
 
 #include "bindings/archives.hpp"
 #include "bindings/bound_fields.hpp"
+#include "bindings/field_arrays.hpp"
 #include "bindings/trainable.hpp"
 #include "solvers/adagrad.hpp"
 #include "solvers/lbfgs.hpp"
+#include "solvers/owlqn.hpp"
 #include "solvers/perceptron.hpp"
 #include "solvers/sag.hpp"
 #include "solvers/saga.hpp"
@@ -151,6 +153,23 @@ void bind_perceptron(nb::module_& m, const char* name) {
         .def_prop_ro("separates", &Solver::separates);
 }
 
+template <class Solver>
+void bind_quasi_newton(nb::class_<Solver>& bound) {
+    bind_run(bound);
+    bound.def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
+        .def_prop_ro("complete", &Solver::complete)
+        .def_prop_ro("sample", &Solver::sample)
+        .def_prop_ro("stalled", &Solver::stalled)
+        .def_prop_ro("diverged", &Solver::diverged)
+        .def_prop_ro("gradient_norm", &Solver::gradient_norm)
+        .def_prop_ro("iterations", &Solver::iterations)
+        .def_prop_ro("evaluations", &Solver::evaluations)
+        .def_prop_ro("visits", &Solver::visits)
+        .def_prop_ro("visits_per_pass", &Solver::total)
+        .def_prop_ro("oracle_calls", &Solver::oracle_calls);
+}
+
 template <class F>
 void bind_lbfgs(nb::module_& m, const char* name) {
     using Solver = LBFGS<F>;
@@ -165,19 +184,26 @@ void bind_lbfgs(nb::module_& m, const char* name) {
             new (self) Solver(field, corrections, first_sample, growth, seed);
         },
         "field"_a, "corrections"_a, "first_sample"_a, "growth"_a, "seed"_a, nb::keep_alive<1, 2>());
-    bind_run(bound);
-    bound.def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
-        .def_prop_ro("complete", &Solver::complete)
-        .def_prop_ro("sample", &Solver::sample)
-        .def_prop_ro("stalled", &Solver::stalled)
-        .def_prop_ro("diverged", &Solver::diverged)
-        .def_prop_ro("gradient_norm", &Solver::gradient_norm)
-        .def_prop_ro("iterations", &Solver::iterations)
-        .def_prop_ro("evaluations", &Solver::evaluations)
-        .def_prop_ro("visits", &Solver::visits)
-        .def_prop_ro("visits_per_pass", &Solver::total)
-        .def_prop_ro("oracle_calls", &Solver::oracle_calls);
+    bind_quasi_newton(bound);
+}
+
+template <class F>
+void bind_owlqn(nb::module_& m, const std::string& field) {
+    using Solver = OWLQN<F>;
+    nb::class_<Solver> bound(m, ("OWLQN" + field).c_str());
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, Index corrections, double l1, Values centre) {
+            check_labelled(field);
+            require(corrections >= 1, "corrections must be at least 1");
+            require(std::isfinite(l1) && l1 >= 0.0, "l1 must be finite and not negative");
+            require(l1 > 0.0 || field.l2() > 0.0, "one of l1 and l2 must be positive");
+            require(!centre || static_cast<Index>(centre->shape(0)) == field.dimension(),
+                    "the centre must have as many numbers as there are weights");
+            new (self) Solver(field, corrections, l1, data_or_null(centre));
+        },
+        "field"_a, "corrections"_a, "l1"_a, "centre"_a.noconvert().none(), nb::keep_alive<1, 2>());
+    bind_quasi_newton(bound);
 }
 
 template <class F>
@@ -199,6 +225,9 @@ void bind_primal_solvers(nb::module_& m) {
     bind_all<ChainObserved>(m, "ChainObserved");
     bind_all<Multiclass>(m, "Multiclass");
     bind_all<GeneralField>(m, "GeneralField");
+    bind_owlqn<ChainAll>(m, "ChainAll");
+    bind_owlqn<ChainObserved>(m, "ChainObserved");
+    bind_owlqn<Multiclass>(m, "Multiclass");
 }
 
 }  // namespace dualfield

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.driver import Callback
-from dualfield.estimators import chain_answers, chain_file
+from dualfield.estimators import chain_answers, chain_file, chain_growth
 from dualfield.estimators.chain_answers import Entity
 from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.features import Encoded, encode, encode_labels
@@ -34,14 +34,14 @@ class ChainCRF(BaseEstimator):
     the weights of all (attribute, label) pairs times the attribute's value, of all transitions ``(y_{t−1}, y_t)``,
     of each label's bias, and of the first (begin) and last label (end). Training minimises
 
-        ``l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))``
+        ``l1 ‖w‖₁ + l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))``
 
     and stops when the result is *proven* to be within ``tol`` (relative) of the minimum.
 
     Parameters
     ----------
     l2 : float
-        Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``.
+        Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``. Zero only with a positive ``l1``.
     solver : str or Solver
         "auto", the name of a method ("oeg", "sdca", "lbfgs", "sag", ...), or an object from ``dualfield.solvers``.
         "auto" is OEG, or L-BFGS for very few sequences; ``solution_.message`` says which and why.
@@ -65,6 +65,9 @@ class ChainCRF(BaseEstimator):
         Seed of the sampling; the same seed gives the same result.
     verbose : int
         0 is quiet, 1 shows a progress bar.
+    l1 : float
+        Strength of the penalty that makes weights exactly zero, CRFsuite's ``c1``. Only L-BFGS takes one, as OWL-QN,
+        and "auto" then picks it. The model keeps the weights that are not zero, and their attributes, alone.
 
     Attributes
     ----------
@@ -106,6 +109,7 @@ class ChainCRF(BaseEstimator):
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        l1: float = 0.0,
     ) -> None:
         self.l2 = l2
         self.solver = solver
@@ -121,6 +125,7 @@ class ChainCRF(BaseEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.l1 = l1
 
     def fit(
         self,
@@ -165,6 +170,7 @@ class ChainCRF(BaseEstimator):
             end=self.end,
             min_count=self.min_count,
             sample_weight=sample_weight,
+            l1=self.l1,
         )
 
     def _take(self, field: Chain, solution: Solution) -> ChainCRF:
@@ -174,8 +180,46 @@ class ChainCRF(BaseEstimator):
         self.vocabulary_ = field.encoded.vocabulary
         self.layout_ = field.layout
         self.weights_ = self.solution_.weights
+        if field.l1 > 0:
+            chain_growth.drop_zeros(self)
         self.column_features_: dict[str, Any] | None = None  # how a column file becomes X; see dualfield.cli
         return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> ChainCRF:
+        """Go on training with more sequences, from the present weights a; without a model yet, as ``fit``.
+
+        Minimises ``l1 ‖w − a‖₁ + l2/2 ‖w − a‖² + Σ_i c_i · (−log p(y_i | x_i))`` over the new sequences alone: what was
+        learnt stays, unless they speak against it. (About zero, the penalty would take back whatever the new sequences
+        do not show: that optimum does not depend on where the solver starts.) The larger l2, the more stays. Attributes
+        and labels that the model does not have are added to it, with weights that start at zero. The result comes with
+        its certificate, like that of ``fit``; only L-BFGS takes such a penalty, and "auto" picks it. It works the same
+        on a model that ``load`` has read. ``warm_start`` has no effect here.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``: the new sequences only. Attributes new to the model must occur at ``min_count`` of their
+            positions.
+        classes : sequence of labels, optional
+            Labels that the model is to have whether ``y`` shows them or not.
+
+        Returns
+        -------
+        self
+        """
+        return chain_growth.go_on(self, X, y, classes, sample_weight)
+
+    @property
+    def n_nonzero_weights_(self) -> int:
+        """How many weights are not zero."""
+        check_is_fitted(self)
+        return int(np.count_nonzero(self.weights_))
 
     def encode(self, X: Any) -> Encoded:
         """Encode sequences once, for any number of later calls of ``fit`` and ``predict``.

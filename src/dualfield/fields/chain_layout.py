@@ -7,7 +7,7 @@ in training have a weight.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,57 @@ class ChainLayout:
     def dimension(self) -> int:
         """The number of weights."""
         return self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
+
+    def without_zeros(self, weights: FloatArray) -> tuple[ChainLayout, FloatArray]:
+        """The layout of the weights that are not zero, and those weights; bias, begin and end weights stay."""
+        state, transitions, rest = np.split(weights, np.cumsum([self.n_state_weights, len(self.transitions)]))
+        attributes, labels = self._state_pairs()
+        kept = state != 0
+        counts = np.bincount(attributes[kept], minlength=self.n_attributes)
+        layout = replace(
+            self,
+            transitions=self.transitions[transitions != 0],
+            rows=(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), labels[kept].astype(np.int32)),
+        )
+        return layout, np.concatenate([state[kept], transitions[transitions != 0], rest])
+
+    def without_empty_rows(self) -> tuple[ChainLayout, npt.NDArray[np.bool_]]:
+        """The layout of the attributes that have a weight, and which they are."""
+        if self.rows is None:
+            return self, np.ones(self.n_attributes, dtype=bool)
+        counts = np.diff(self.rows[0])
+        used = counts > 0
+        starts = np.concatenate(([0], np.cumsum(counts[used]))).astype(np.int64)
+        return replace(self, n_attributes=int(used.sum()), rows=(starts, self.rows[1])), used
+
+    def carry(self, weights: FloatArray, to: ChainLayout, labels: IntArray) -> FloatArray:
+        """These weights in a layout that has them all; others are zero there.
+
+        ``labels[k]`` is the number there of label ``k``; attributes keep their numbers.
+        """
+        moved = np.zeros(to.dimension)
+        state, rest = np.split(weights, [self.n_state_weights])
+        attribute, label = self._state_pairs()
+        there_attribute, there_label = to._state_pairs()
+        keys = there_attribute * to.n_labels + there_label
+        moved[np.searchsorted(keys, attribute * to.n_labels + labels[label])] = state
+        before, after = np.divmod(self.transitions, self.n_labels)
+        flat = labels[before] * to.n_labels + labels[after]
+        moved[to.n_state_weights + np.searchsorted(to.transitions, flat)] = rest[: len(self.transitions)]
+        at, there = len(self.transitions), to.n_state_weights + len(to.transitions)
+        for name in ("bias", "begin", "end"):
+            if getattr(self, name):
+                moved[there + labels] = rest[at : at + self.n_labels]
+                at, there = at + self.n_labels, there + to.n_labels
+        return moved
+
+    def _state_pairs(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(attribute, label) of each state weight, in their order."""
+        if self.rows is None:
+            pairs = np.arange(self.n_attributes * self.n_labels, dtype=np.int64)
+            return pairs // self.n_labels, pairs % self.n_labels
+        starts, labels = self.rows
+        return np.repeat(np.arange(self.n_attributes), np.diff(starts)), labels.astype(np.int64)
 
     def compile(
         self,

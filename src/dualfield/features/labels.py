@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dualfield.features.nested import SEQUENCES, Wording
 
-__all__ = ["encode_labels"]
+__all__ = ["encode_labels", "label_lists", "label_type", "sorted_classes"]
 
 
 def encode_labels(
@@ -55,6 +55,25 @@ def encode_labels(
     >>> classes.tolist(), codes.tolist()
     (['B', 'O'], [1, 0, 1])
     """
+    sequences = label_lists(y, lengths, words)
+    kind = _common_type(sequences, words)
+    if classes is None:
+        known = sorted_classes(set(chain.from_iterable(sequences)), kind)
+    else:
+        known = np.asarray(classes)
+        class_kind = str if known.dtype.kind in "UO" else int
+        if kind is not None and kind is not class_kind:
+            raise TypeError(
+                f"the labels of y are of type {kind.__name__} but the model was trained on labels of type "
+                f"{class_kind.__name__}, like {known[:1].tolist()}; give labels of that type."
+            )
+    code_of = {label: code for code, label in enumerate(known.tolist())}
+    codes = np.fromiter(map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, sum(map(len, sequences)))
+    return known, codes
+
+
+def label_lists(y: Any, lengths: npt.ArrayLike, words: Wording = SEQUENCES) -> list[Any]:
+    """The label sequences, each a list or a tuple, as many and as long as they should be."""
     expected = np.asarray(lengths)
     sequences = _as_lists(y, words)
     if len(sequences) != len(expected):
@@ -69,20 +88,7 @@ def encode_labels(
             f"{words.group} {number} has {found[number]} labels in y but {expected[number]} {words.member}s in X; "
             f"give one label per {words.member}."
         )
-    kind = _common_type(sequences, words)
-    if classes is None:
-        known = _sorted_classes(set(chain.from_iterable(sequences)), kind)
-    else:
-        known = np.asarray(classes)
-        class_kind = str if known.dtype.kind in "UO" else int
-        if kind is not None and kind is not class_kind:
-            raise TypeError(
-                f"the labels of y are of type {kind.__name__} but the model was trained on labels of type "
-                f"{class_kind.__name__}, like {known[:1].tolist()}; give labels of that type."
-            )
-    code_of = {label: code for code, label in enumerate(known.tolist())}
-    codes = np.fromiter(map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, int(found.sum()))
-    return known, codes
+    return sequences
 
 
 def _as_lists(y: Any, words: Wording) -> list[Any]:
@@ -119,7 +125,8 @@ def _as_sequence(number: int, sequence: Any, words: Wording) -> Any:
     return list(sequence)
 
 
-def _label_type(kind: type) -> type | None:
+def label_type(kind: type) -> type | None:
+    """Either str or int, where labels may be of this type."""
     if issubclass(kind, str):
         return str
     return int if issubclass(kind, (int, np.integer)) and kind is not bool else None
@@ -128,14 +135,14 @@ def _label_type(kind: type) -> type | None:
 def _common_type(sequences: list[Any], words: Wording) -> type | None:
     """Either str or int, whichever all labels are; None when there are no labels."""
     found = Counter(map(type, chain.from_iterable(sequences)))
-    kinds = set(map(_label_type, found))
+    kinds = set(map(label_type, found))
     if len(kinds) <= 1 and None not in kinds:
         return kinds.pop() if kinds else None
     first: type | None = None
     for number, sequence in enumerate(sequences):
         for index, label in enumerate(sequence):
             place = f"label {index} of {words.group} {number}"
-            kind = _label_type(type(label))
+            kind = label_type(type(label))
             if label is None or label != label:
                 raise ValueError(f"{place} is {label}; expected a string or an integer; label it or leave it out.")
             if kind is None:
@@ -153,7 +160,8 @@ def _common_type(sequences: list[Any], words: Wording) -> type | None:
     raise AssertionError("the types of the labels agree")
 
 
-def _sorted_classes(labels: set[Any], kind: type | None) -> npt.NDArray[Any]:
+def sorted_classes(labels: set[Any], kind: type | None) -> npt.NDArray[Any]:
+    """The classes that these labels make; refused where they are fewer than two."""
     if len(labels) < 2:
         only = f"only {next(iter(labels))!r}" if labels else "none"
         raise ValueError(f"at least two different labels are needed to train; y has {only}.")

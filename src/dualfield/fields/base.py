@@ -18,7 +18,7 @@ __all__ = ["APPROXIMATE", "EXACT", "Choice", "Field", "check_l2", "check_sample_
 
 # What fields offer to solvers, by their inference.
 APPROXIMATE = frozenset({"marginals", "Hessian-vector products", "decoding"})
-EXACT = APPROXIMATE | {"exact marginals", "entropy", "clique tables", "compact potentials"}
+EXACT = APPROXIMATE | {"exact marginals", "entropy", "clique tables", "compact potentials", "independent nodes"}
 
 
 class Choice(NamedTuple):

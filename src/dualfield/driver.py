@@ -80,7 +80,8 @@ def solve(
         measurements in docs/how-to-choose.md; the message says what that is and why.
     tol : float
         The run ends when a confirmed duality gap is at most ``tol`` times the objective. (An objective that is not
-        convex, as with loopy belief propagation or partial labels, has no such gap; there ``‖∇P‖² / (2 l2)`` takes its place.)
+        convex, as with loopy belief propagation or partial labels, has no such gap; there ``‖∇P‖² / (2 l2)`` takes its
+        place.)
     max_passes : int
         It also ends after so many passes over the data, in this call.
     callbacks : iterable of callables

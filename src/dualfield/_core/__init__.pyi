@@ -169,7 +169,9 @@ class ConstrainedChainAll(_ConstrainedChain):
     def __init__(self, chain: ChainAll, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None) -> None: ...
 
 class ConstrainedChainObserved(_ConstrainedChain):
-    def __init__(self, chain: ChainObserved, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None) -> None: ...
+    def __init__(
+        self, chain: ChainObserved, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None
+    ) -> None: ...
 
 class PartialChainAll(_ConstrainedChain):
     def __init__(

@@ -35,8 +35,8 @@ class ChainCRF(BaseEstimator):
 
         ``l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))``
 
-    and stops when the result is *proven* to be within ``tol`` (relative) of the minimum. With constraints, p is over the
-    allowed labellings only. (Where labels are known in part the objective is not convex, and nothing is proven.)
+    and stops when the result is *proven* to be within ``tol`` (relative) of the minimum. With constraints, p is over
+    the allowed labellings only. (Where labels are known in part the objective is not convex, and nothing is proven.)
 
     Parameters
     ----------
@@ -217,9 +217,7 @@ class ChainCRF(BaseEstimator):
         codes = in_ranges(lambda a, b: core.decode(self.weights_, a, b), len(encoded), self.n_jobs)
         return _cut(self.classes_[codes].tolist(), encoded)
 
-    def predict_marginals(
-        self, X: Any, *, allowed: Any = None, given: Any = None
-    ) -> list[npt.NDArray[np.float64]]:
+    def predict_marginals(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[npt.NDArray[np.float64]]:
         """The probability of each label at each position: one array (T, K) per sequence, columns as ``classes_``.
 
         With ``allowed`` or ``given``, as in :meth:`predict`, the probability given that.
@@ -311,7 +309,9 @@ class ChainCRF(BaseEstimator):
         check_is_fitted(self)
         encoded = encode(X, self.vocabulary_)
         if allowed is not None and given is not None:
-            raise ValueError("Both allowed and given were passed; expected one: a given label is an allowed set of one.")
+            raise ValueError(
+                "Both allowed and given were passed; expected one: a given label is an allowed set of one."
+            )
         name, sets = ("allowed", allowed) if given is None else ("given", given)
         mask = None if sets is None else encode_allowed(sets, encoded.lengths, self.classes_, name)
         return encoded, self.layout_.compile(encoded, allowed=mask)

@@ -86,7 +86,12 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
         _check_rows(*rows, len(vocabulary), len(classes))
     present = (bool(flags[name]) for name in ("bias", "begin", "end"))
     layout = ChainLayout(
-        len(vocabulary), len(classes), transitions, rows, *present, constraints=_constraints_of(arrays, classes.tolist())
+        len(vocabulary),
+        len(classes),
+        transitions,
+        rows,
+        *present,
+        constraints=_constraints_of(arrays, classes.tolist()),
     )
     weights = weights_of(arrays, layout.dimension)
     crf.classes_, crf.vocabulary_, crf.layout_, crf.weights_ = classes, vocabulary, layout, weights

@@ -1,13 +1,14 @@
 """Which label sequences are allowed: pairs of neighbours, first and last labels.
 
 The schemes that cut sentences into chunks are such rules. In BIO (IOB2) an ``I-X`` goes on with what a ``B-X`` or an
-``I-X`` has begun; in IOBES (also BIOES) a chunk of one position is ``S-X``, longer ones run from ``B-X`` over ``I-X`` to
-``E-X``. A type is whatever follows the first hyphen.
+``I-X`` has begun; in IOBES (also BIOES) a chunk of one position is ``S-X``, longer ones run from ``B-X`` over ``I-X``
+to ``E-X``. A type is whatever follows the first hyphen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,8 @@ class Constraints:
 
         ``begin[y_1]`` and ``transitions[y_{t−1}, y_t]`` for all t and ``end[y_T]``.
 
-    A model with constraints is the distribution over allowed labellings, ``p(y | x) ∝ exp(score(x, y)) · 1[y allowed]``.
+    A model with constraints is the distribution over allowed labellings,
+    ``p(y | x) ∝ exp(score(x, y)) · 1[y allowed]``.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ class Constraints:
     def _scheme(
         cls, name: str, labels: Iterable[Any], *, opens: str, inside: str, closes: str, alone: str
     ) -> Constraints:
-        """A chunk is ``alone``, or ``opens``, any number of ``inside``, ``closes``; empty: the scheme has no such tag."""
+        """A chunk is ``alone``, or ``opens``, any number of ``inside``, ``closes``; empty: there is no such tag."""
         known = _checked_labels(labels)
         letters = [letter for letter in (opens, inside, closes, alone) if letter]
         parts = [_tag_parts(name, label, letters) for label in known]
@@ -111,8 +113,8 @@ class Constraints:
     def allows(self, labels: Sequence[Any]) -> bool:
         """Whether a sequence of labels keeps the rules."""
         codes = [self.labels.index(label) for label in labels]
-        pairs = zip(codes[:-1], codes[1:], strict=True)
-        return bool(self.begin[codes[0]] and self.end[codes[-1]] and all(self.transitions[pair] for pair in pairs))
+        inside = all(self.transitions[pair] for pair in pairwise(codes))
+        return bool(self.begin[codes[0]] and self.end[codes[-1]] and inside)
 
     def restricted(self, classes: Iterable[Any]) -> Constraints:
         """The rules for some of the labels, in the order given: those that a model has."""
@@ -120,8 +122,8 @@ class Constraints:
         missing = [label for label in wanted if label not in self.labels]
         if missing:
             raise ValueError(
-                f"the constraints do not know the label {missing[0]!r} of y; expected one of {list(self.labels)!r:.200}; "
-                "give rules for all labels."
+                f"the constraints do not know the label {missing[0]!r} of y; expected one of "
+                f"{list(self.labels)!r:.200}; give rules for all labels."
             )
         chosen = [self.labels.index(label) for label in wanted]
         return Constraints(wanted, self.transitions[np.ix_(chosen, chosen)], self.begin[chosen], self.end[chosen])
@@ -176,8 +178,8 @@ def _checked_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
     for place, label in enumerate(known):
         if isinstance(label, bool) or not isinstance(label, str | int | np.integer):
             raise TypeError(
-                f"Constraints: labels[{place}] is {label!r:.40} of type {type(label).__name__}; expected a string or an "
-                "integer."
+                f"Constraints: labels[{place}] is {label!r:.40} of type {type(label).__name__}; expected a string or "
+                "an integer."
             )
         if label in known[:place]:
             raise ValueError(f"Constraints: the label {label!r} stands twice; expected each once.")
@@ -208,8 +210,8 @@ def _as_mask(name: str, given: Any, shape: tuple[int, ...]) -> BoolArray | None:
         raise ValueError(f"Constraints: the rows of {name} differ in length; expected shape {shape}.") from None
     if mask.dtype != np.bool_:
         raise TypeError(
-            f"Constraints: {name} is an array of {mask.dtype}; expected booleans, True where allowed, or a list of what is "
-            "forbidden."
+            f"Constraints: {name} is an array of {mask.dtype}; expected booleans, True where allowed, or a list of "
+            "what is forbidden."
         )
     if mask.shape != shape:
         raise ValueError(f"Constraints: {name} has shape {mask.shape}; expected {shape} for {shape[0]} labels.")
@@ -239,7 +241,7 @@ def _pair_mask(given: Any, code_of: dict[Any, int]) -> BoolArray:
     for place, pair in enumerate(given):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise ValueError(
-                f"Constraints: entry {place} of transitions is {pair!r:.40}; expected a forbidden (from, to) pair of labels."
+                f"Constraints: entry {place} of transitions is {pair!r:.40}; expected a forbidden (from, to) pair."
             )
         allowed[_code("transitions", place, pair[0], code_of), _code("transitions", place, pair[1], code_of)] = False
     return allowed

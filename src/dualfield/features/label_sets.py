@@ -70,13 +70,15 @@ def _with_candidates(
             place = f"label {index} of sequence {number}"
             known = None if label is None else tuple(label) if isinstance(label, _SETS) else (label,)
             if known == ():
-                raise ValueError(f"{place} is an empty set; expected at least one candidate, or None where it is unknown.")
+                raise ValueError(
+                    f"{place} is an empty set; expected at least one candidate, or None where it is unknown."
+                )
             for option in known or ():
                 found = label_type(type(option))
                 if found is None:
                     raise TypeError(
-                        f"{place} has {option!r:.40} of type {type(option).__name__}; expected a string or an integer, a "
-                        "set of them, or None."
+                        f"{place} has {option!r:.40} of type {type(option).__name__}; expected a string or an integer, "
+                        "a set of them, or None."
                     )
                 if kind is not None and found is not kind:
                     raise TypeError(
@@ -123,8 +125,8 @@ def encode_allowed(
     entries = list(allowed)
     if len(entries) != len(lengths):
         raise ValueError(
-            f"{name} has {len(entries)} entries but X has {len(lengths)} sequences; give one for each, None where nothing "
-            "is known."
+            f"{name} has {len(entries)} entries but X has {len(lengths)} sequences; give one for each, None where "
+            "nothing is known."
         )
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     mask = np.ones((int(lengths.sum()), len(classes)), dtype=bool)
@@ -140,8 +142,8 @@ def encode_allowed(
         positions = list(entry)
         if len(positions) != length:
             raise ValueError(
-                f"{name}[{number}] has {len(positions)} entries but sequence {number} has {length} positions; give one for "
-                "each."
+                f"{name}[{number}] has {len(positions)} entries but sequence {number} has {length} positions; give one "
+                "for each."
             )
         for t, labels in enumerate(positions):
             if labels is not None:

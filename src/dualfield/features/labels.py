@@ -68,7 +68,9 @@ def encode_labels(
                 f"{class_kind.__name__}, like {known[:1].tolist()}; give labels of that type."
             )
     code_of = {label: code for code, label in enumerate(known.tolist())}
-    codes = np.fromiter(map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, sum(map(len, sequences)))
+    codes = np.fromiter(
+        map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, sum(map(len, sequences))
+    )
     return known, codes
 
 

@@ -6,7 +6,6 @@ that knows which labellings there are (``core/fields/constrained_chain.hpp``, ``
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,9 +65,15 @@ def check_labels(
         after = np.flatnonzero(follows)
         note(first[~constraints.begin[codes[first]]], "the constraints forbid it as the first label")
         note(last[~constraints.end[codes[last]]], "the constraints forbid it as the last label")
-        note(after[~constraints.transitions[codes[after - 1], codes[after]]], "the constraints forbid it after {before!r}")
+        note(
+            after[~constraints.transitions[codes[after - 1], codes[after]]],
+            "the constraints forbid it after {before!r}",
+        )
     if allowed is not None:
-        note(np.flatnonzero(~allowed[np.arange(len(codes)), codes]), "it is not among the labels that `allowed` has there")
+        note(
+            np.flatnonzero(~allowed[np.arange(len(codes)), codes]),
+            "it is not among the labels that `allowed` has there",
+        )
     if not wrong:
         return
     place, what = min(wrong, key=lambda found: found[0])
@@ -89,7 +94,7 @@ def constrain(
     allowed: BoolArray | None,
     candidates: BoolArray | None,
 ) -> Any:
-    """The compiled chain, or in its place the field of what is allowed; refused where a sequence has no labelling left."""
+    """The compiled chain, or in its place the field of what is allowed; refused where a sequence has nothing left."""
     if constraints is None and allowed is None and candidates is None:
         return chain
     free = np.ones(n_labels, dtype=bool)
@@ -106,7 +111,13 @@ def constrain(
     else:
         partial = _core.PartialChainAll if all_pairs else _core.PartialChainObserved
         field = partial(chain, *masks, allowed, candidates)
-    by = "the constraints" if allowed is None else "`allowed`" if constraints is None else "the constraints and `allowed`"
+    by = (
+        "the constraints"
+        if allowed is None
+        else "`allowed`"
+        if constraints is None
+        else "the constraints and `allowed`"
+    )
     _refuse(field.blocked, encoded, f"no labelling that agrees with {by}")
     if candidates is not None:
         _refuse(field.contradicted, encoded, f"no labelling among the candidates of y that agrees with {by}")
@@ -117,8 +128,7 @@ def _refuse(place: tuple[int, int], encoded: Encoded, what: str) -> None:
     number, position = place
     if number < 0:
         return
-    length = list(pairwise(encoded.offsets.tolist()))[number]
     raise ValueError(
-        f"sequence {number}, of length {length[1] - length[0]}, has {what}: nothing is possible at position {position}, "
-        "whatever comes before."
+        f"sequence {number}, of length {encoded.lengths[number]}, has {what}: whatever comes before, nothing is "
+        f"possible at position {position}."
     )

@@ -55,9 +55,7 @@ void bind_rows(nb::module_& m, const std::string& rows) {
                 return path;
             },
             "weights"_a.noconvert(), "first"_a, "last"_a,
-            "The allowed labels of blocks first .. last - 1 with the fewest wrong ones to expect.")
-        .def_prop_ro("blocked", &Constrained::blocked,
-                     "The first (block, position) at which every labelling ends; (-1, -1): none.");
+            "The allowed labels of blocks first .. last - 1 with the fewest wrong ones to expect.");
     bind_chain(constrained);
 
     nb::class_<Partial, Constrained>(m, ("PartialChain" + rows).c_str(), "A chain whose labels are known in part.")
@@ -70,8 +68,7 @@ void bind_rows(nb::module_& m, const std::string& rows) {
                 new (self) Partial(chain, allowed_of(chain, transitions, begin, end, allowed), candidates.data());
             },
             "chain"_a, "transitions"_a.noconvert(), "begin"_a.noconvert(), "end"_a.noconvert(),
-            "allowed"_a.noconvert().none(), "candidates"_a.noconvert(), nb::keep_alive<1, 2>())
-        .def_prop_ro("contradicted", &Partial::contradicted, "As blocked, for labellings among the candidates.");
+            "allowed"_a.noconvert().none(), "candidates"_a.noconvert(), nb::keep_alive<1, 2>());
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 #pragma once
 
 #include <map>
-#include <utility>
+#include <stdexcept>
+#include <string>
 
 #include "fields/chain.hpp"
 #include "fields/general_field.hpp"
@@ -25,12 +26,9 @@ struct AllowedLabels {
 template <class Rows>
 class ConstrainedChain : public GeneralField {
    public:
-    // Needs the chain as long as it lives, the masks only now.
+    // Needs the chain as long as it lives, the masks only now. Throws where a block has no allowed labelling.
     ConstrainedChain(const Chain<Rows>& chain, const AllowedLabels& allowed)
         : ConstrainedChain(chain, allowed, chain.labelled()) {}
-
-    // The first block without an allowed labelling, and the position where every one ends; (-1, -1): all have some.
-    std::pair<Index, Index> blocked() const { return blocked_; }
 
     bool labelled() const override { return chain_.labelled(); }
     Index blocks() const override { return chain_.blocks(); }
@@ -210,12 +208,12 @@ class ConstrainedChain : public GeneralField {
         const Index K = labels();
         for (Index k = 0; k < K * K; ++k)
             if (!allowed.transitions[k]) edge_mask_[k] = kImpossible;
-        blocked_ = find_live(allowed, live_);
-        if (starting && blocked_.first < 0) prepare_starts(allowed.positions != nullptr);
+        find_live(allowed, "that the constraints and the allowed sets leave", live_);
+        if (starting) prepare_starts(allowed.positions != nullptr);
     }
 
-    // Which labels are on an allowed labelling, all positions x K. Returns the first place without one.
-    std::pair<Index, Index> find_live(const AllowedLabels& allowed, std::vector<char>& live) const {
+    // Which labels are on an allowed labelling, all positions x K; `which` says in a refusal what that means.
+    void find_live(const AllowedLabels& allowed, const char* which, std::vector<char>& live) const {
         const Index K = labels(), positions = chain_.offset(blocks());
         live.assign(positions * K, 0);
         std::vector<double> mask, kept;
@@ -230,10 +228,13 @@ class ConstrainedChain : public GeneralField {
             for (Index k = 0; allowed.positions && k < T * K; ++k)
                 if (!allowed.positions[first + k]) mask[k] = kImpossible;
             const Index reached = keep_live({T, K, mask.data(), edge_mask_.data(), 0}, kept.data());
-            if (reached < T) return {i, reached};
+            if (reached < T)
+                throw std::invalid_argument("sequence " + std::to_string(i) + ", of length " + std::to_string(T) +
+                                            ", has no labelling " + which +
+                                            ": whatever comes before, nothing is possible at position " +
+                                            std::to_string(reached) + ".");
             for (Index k = 0; k < T * K; ++k) live[first + k] = static_cast<char>(kept[k] > kImpossible);
         }
-        return {-1, -1};
     }
 
     ChainPotentials potentials_within(Index i, const char* live, const double* theta,
@@ -338,7 +339,6 @@ class ConstrainedChain : public GeneralField {
 
     std::vector<double> edge_mask_;  // K x K: 0 where allowed, -inf elsewhere
     std::vector<char> live_;         // all positions x K
-    std::pair<Index, Index> blocked_;
     std::vector<Profile> profiles_;
 };
 

@@ -23,19 +23,16 @@ class PartialChain : public ConstrainedChain<Rows> {
     // chain's own label.
     PartialChain(const Chain<Rows>& chain, const AllowedLabels& allowed, const bool* candidates)
         : Base(chain, allowed, false) {
-        if (Base::blocked().first >= 0) return;
         const Index K = chain.labels(), size = chain.offset(chain.blocks()) * K;
         const auto both = std::make_unique<bool[]>(size);
         for (Index k = 0; k < size; ++k) both[k] = candidates[k] && (!allowed.positions || allowed.positions[k]);
-        contradicted_ = Base::find_live({allowed.transitions, allowed.begin, allowed.end, both.get()}, possible_);
+        Base::find_live({allowed.transitions, allowed.begin, allowed.end, both.get()},
+                        "among the candidates of y that the constraints and the allowed sets leave", possible_);
         for (Index i = 0; i < chain.blocks(); ++i) {
             const bool* of_block = candidates + chain.offset(i) * K;
             known_.push_back(std::count(of_block, of_block + chain.length(i) * K, true) == chain.length(i));
         }
     }
-
-    // As blocked(), for labellings among the candidates.
-    std::pair<Index, Index> contradicted() const { return contradicted_; }
 
     bool exact() const override { return false; }  // inference is, but nothing that follows from convexity holds
     Index table_size(Index i) const override { return 2 * Base::table_size(i); }
@@ -104,7 +101,6 @@ class PartialChain : public ConstrainedChain<Rows> {
 
     std::vector<char> known_;     // blocks with one candidate at every position
     std::vector<char> possible_;  // labels on an allowed labelling among the candidates
-    std::pair<Index, Index> contradicted_{-1, -1};
 };
 
 }  // namespace dualfield

@@ -84,15 +84,9 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
     _check_transitions(transitions, len(classes))
     if rows is not None:
         _check_rows(*rows, len(vocabulary), len(classes))
-    present = (bool(flags[name]) for name in ("bias", "begin", "end"))
-    layout = ChainLayout(
-        len(vocabulary),
-        len(classes),
-        transitions,
-        rows,
-        *present,
-        constraints=_constraints_of(arrays, classes.tolist()),
-    )
+    bias, begin, end = (bool(flags[name]) for name in ("bias", "begin", "end"))
+    rules = _constraints_of(arrays, classes.tolist())
+    layout = ChainLayout(len(vocabulary), len(classes), transitions, rows, bias, begin, end, rules)
     weights = weights_of(arrays, layout.dimension)
     crf.classes_, crf.vocabulary_, crf.layout_, crf.weights_ = classes, vocabulary, layout, weights
     crf.column_features_ = description["column_features"]

@@ -142,7 +142,7 @@ class ChainLayout:
             l2,
         )
         chain = _core.ChainAll(*arguments) if self._pairs is None else _core.ChainObserved(*arguments, self._pairs)
-        return constrain(chain, encoded, self.n_labels, self.constraints, allowed, candidates)
+        return constrain(chain, self.n_labels, self.constraints, allowed, candidates)
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
         """The parts of a weight vector by name.

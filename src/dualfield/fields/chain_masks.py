@@ -88,7 +88,6 @@ def check_labels(
 
 def constrain(
     chain: Any,
-    encoded: Encoded,
     n_labels: int,
     constraints: Constraints | None,
     allowed: BoolArray | None,
@@ -97,38 +96,11 @@ def constrain(
     """The compiled chain, or in its place the field of what is allowed; refused where a sequence has nothing left."""
     if constraints is None and allowed is None and candidates is None:
         return chain
-    free = np.ones(n_labels, dtype=bool)
-    masks = (
-        (np.ones((n_labels, n_labels), dtype=bool), free, free)
-        if constraints is None
-        else (constraints.transitions, constraints.begin, constraints.end)
-    )
+    rules = Constraints(range(n_labels)) if constraints is None else constraints
+    masks: dict[str, Any] = {name: getattr(rules, name) for name in ("transitions", "begin", "end")}
     all_pairs = isinstance(chain, _core.ChainAll)
-    field: Any
     if candidates is None:
-        kind = _core.ConstrainedChainAll if all_pairs else _core.ConstrainedChainObserved
-        field = kind(chain, *masks, allowed)
-    else:
-        partial = _core.PartialChainAll if all_pairs else _core.PartialChainObserved
-        field = partial(chain, *masks, allowed, candidates)
-    by = (
-        "the constraints"
-        if allowed is None
-        else "`allowed`"
-        if constraints is None
-        else "the constraints and `allowed`"
-    )
-    _refuse(field.blocked, encoded, f"no labelling that agrees with {by}")
-    if candidates is not None:
-        _refuse(field.contradicted, encoded, f"no labelling among the candidates of y that agrees with {by}")
-    return field
-
-
-def _refuse(place: tuple[int, int], encoded: Encoded, what: str) -> None:
-    number, position = place
-    if number < 0:
-        return
-    raise ValueError(
-        f"sequence {number}, of length {encoded.lengths[number]}, has {what}: whatever comes before, nothing is "
-        f"possible at position {position}."
-    )
+        constrained = _core.ConstrainedChainAll if all_pairs else _core.ConstrainedChainObserved
+        return constrained(chain, **masks, allowed=allowed)
+    partial = _core.PartialChainAll if all_pairs else _core.PartialChainObserved
+    return partial(chain, **masks, allowed=allowed, candidates=candidates)

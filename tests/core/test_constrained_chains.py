@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dualfield import Constraints, fields
+from dualfield import Constraints, _core, fields
 from tests.core.strategies import assert_close, few_examples
 from tests.enumeration import all_labellings
 from tests.written_out import WrittenOut, allowed_rows
@@ -134,3 +134,54 @@ def test_the_truth_is_among_the_allowed(name: str) -> None:
         kept = labellings[allowed_rows(field, i, labellings)]
         assert 0 < len(kept)
         assert (kept == field.codes[a:b]).all(axis=1).any()
+
+
+# --- the core's own refusals ---
+
+
+def plain_core() -> Any:
+    return fields.Chain([[["a"], ["b"]], [["b"]]], [["A", "B"], ["A"]]).core
+
+
+def masks(**changes: Any) -> dict[str, Any]:
+    free = {"transitions": np.ones((2, 2), bool), "begin": np.ones(2, bool), "end": np.ones(2, bool), "allowed": None}
+    return free | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"transitions": np.ones((2, 3), bool)}, "must be K x K, K and K"),
+        ({"begin": np.ones(3, bool)}, "must be K x K, K and K"),
+        ({"end": np.ones(1, bool)}, "must be K x K, K and K"),
+        ({"allowed": np.ones((2, 2), bool)}, "one row a position"),
+        ({"allowed": np.ones((3, 3), bool)}, "one row a position"),
+        ({"begin": np.zeros(2, bool)}, "sequence 0, of length 2, has no labelling .* at position 0"),
+        ({"transitions": np.zeros((2, 2), bool)}, "sequence 0, of length 2, has no labelling .* at position 1"),
+    ],
+)
+def test_the_core_refuses_masks_that_do_not_fit(changes: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        _core.ConstrainedChainAll(plain_core(), **masks(**changes))
+    with pytest.raises(ValueError, match=match):
+        _core.PartialChainAll(plain_core(), **masks(**changes), candidates=np.ones((3, 2), bool))
+
+
+def test_the_core_refuses_candidates_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match="one row a position"):
+        _core.PartialChainAll(plain_core(), **masks(), candidates=np.ones((2, 2), bool))
+    with pytest.raises(ValueError, match=r"sequence 1, of length 1, has no labelling among the candidates"):
+        _core.PartialChainAll(plain_core(), **masks(), candidates=np.array([[1, 1], [1, 1], [0, 0]], bool))
+
+
+def test_the_core_refuses_the_dual_of_partial_labels() -> None:
+    field = _core.PartialChainAll(plain_core(), **masks(), candidates=np.ones((3, 2), bool))
+    with pytest.raises(ValueError, match="OEG needs exact inference"):
+        _core.OEGGeneralField(field, "gap", 0.8, 3, False, True, 0.0, 0)
+    with pytest.raises(RuntimeError, match="this field has no dual"):
+        field.radius(0)
+
+
+def test_a_constrained_chain_keeps_its_chain_alive() -> None:
+    core = _core.ConstrainedChainAll(plain_core(), **masks())
+    assert core.decode(np.zeros(core.dimension), 0, 2).shape == (3,)

@@ -44,7 +44,8 @@ class ChainCRF(BaseEstimator):
         Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``.
     solver : str or Solver
         "auto", the name of a method ("oeg", "sdca", "lbfgs", "sag", ...), or an object from ``dualfield.solvers``.
-        "auto" is OEG, or L-BFGS for very few sequences; ``solution_.message`` says which and why.
+        "auto" is OEG, or L-BFGS for very few sequences and for partial labels; ``solution_.message`` says which, and
+        why.
     tol : float
         The relative duality gap to reach.
     max_passes : int

@@ -217,8 +217,14 @@ class ConstrainedChain : public GeneralField {
         const Index K = labels(), positions = chain_.offset(blocks());
         live.assign(positions * K, 0);
         std::vector<double> mask, kept;
+        std::map<Index, Index> found;  // by length, where it was: without sets at positions only the length matters
         for (Index i = 0; i < blocks(); ++i) {
             const Index T = length(i), first = chain_.offset(i) * K;
+            const auto [same, is_new] = found.try_emplace(T, first);
+            if (!is_new && !allowed.positions) {
+                std::copy_n(live.begin() + same->second, T * K, live.begin() + first);
+                continue;
+            }
             mask.assign(T * K, 0.0);
             kept.resize(T * K);
             for (Index k = 0; k < K; ++k) {

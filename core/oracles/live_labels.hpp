@@ -34,10 +34,12 @@ inline Index keep_live(const ChainPotentials& chain, double* node) {
     node -= K;  // the last position
     for (Index t = T - 1; t > 0; --t, node -= K)
         for (Index i = 0; i < K; ++i) {
+            if (!(node[i - K] > kImpossible)) continue;
             const double* edge = chain.edge_row(t - 1, i);
-            bool goes_on = false;
-            for (Index j = 0; j < K; ++j) goes_on = goes_on || (edge[j] > kImpossible && node[j] > kImpossible);
-            if (!goes_on) node[i - K] = kImpossible;
+            double best = kImpossible;
+#pragma omp simd reduction(max : best)
+            for (Index j = 0; j < K; ++j) best = edge[j] + node[j] > best ? edge[j] + node[j] : best;
+            if (!(best > kImpossible)) node[i - K] = kImpossible;
         }
     return T;
 }

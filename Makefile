@@ -19,14 +19,14 @@ CORE_SOURCES := $(shell find core -name '*.[ch]pp' -o -name '*.[ch]')
 .PHONY: help demo test lint sanitize bench clean
 
 help:
-	@echo "make demo      build, then train and evaluate a small model"
+	@echo "make demo      build, then train and evaluate a small model, and write its report"
 	@echo "make test      build, then run the tests"
 	@echo "make lint      check style and types: ruff, mypy, clang-format"
 	@echo "make sanitize  run the tests of the core under the address and undefined-behaviour sanitizers"
 	@echo "make bench     compare with CRFsuite on CoNLL-2000"
 	@echo "make clean     remove environments, builds and caches"
 
-demo: $(VENV)/.package
+demo: $(VENV)/.report
 	$(VENV)/bin/dualfield demo
 
 test: $(VENV)/.test
@@ -71,7 +71,7 @@ $(SANITIZE)/.package: $(SANITIZE)/.tools $(BUILD_INPUTS)
 	@touch $@
 
 # An extra of the package that is already installed adds its tools and builds nothing.
-$(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.examples: $(VENV)/.%: pyproject.toml | $(VENV)/.package
+$(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.examples $(VENV)/.report: $(VENV)/.%: pyproject.toml | $(VENV)/.package
 	$(VENV)/bin/pip install $(PIP_FLAGS) "dualfield[$*]"
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""Every example in a docstring, in the README and on the pages that have some runs and gives what it says."""
+"""Every example in a docstring, in the README and on the pages listed here runs and gives what it says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 import dualfield
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/graphs.md", "docs/label-knowledge.md"]
+PAGES = ["README.md", "docs/graphs.md", "docs/label-knowledge.md", "docs/looking-inside.md"]
 MODULES = [
     "dualfield",
     *(

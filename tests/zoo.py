@@ -11,7 +11,7 @@ import numpy as np
 
 from dualfield import LBFGS, OEG, SDCA, Constraints, Solution, fields, solve
 from dualfield.fields import Field
-from dualfield.solvers import SAG, SAGA, SGD, SMD, SVRG, AdaGrad, Hybrid, Solver
+from dualfield.solvers import GDMM, IDAL, SAG, SAGA, SGD, SMD, SVRG, AdaGrad, Hybrid, SoftBCFW, SoftSDCA, Solver
 
 # Those that reach any tolerance on every problem.
 CONVERGENT: list[Solver] = [
@@ -37,6 +37,9 @@ CONVERGENT: list[Solver] = [
     SAGA(sampling="nus"),
     SAGA(sampling="uniform"),
     SVRG(),
+    IDAL(),
+    IDAL(sampling="gap"),
+    IDAL(sampling="uniform", inner_passes=3),
 ]
 
 # All that minimise the likelihood; the others come near the optimum and no further. Their steps suit every problem.
@@ -50,6 +53,9 @@ SOLVERS: list[Solver] = [
     AdaGrad(),
     AdaGrad(batch_size=3),
     SMD(eta="auto", batch_size=2),
+    GDMM(),
+    SoftSDCA(),
+    SoftBCFW(),
 ]
 
 

@@ -4,6 +4,7 @@
 #include "bindings/bound_fields.hpp"
 #include "bindings/chain_methods.hpp"
 #include "bindings/field_arrays.hpp"
+#include "bindings/span_methods.hpp"
 #include "fields/partial_chain.hpp"
 
 namespace dualfield {
@@ -56,6 +57,7 @@ void bind_rows(nb::module_& m, const std::string& rows) {
             },
             "weights"_a.noconvert(), "first"_a, "last"_a,
             "The allowed labels of blocks first .. last - 1 with the fewest wrong ones to expect.");
+    bind_span_methods(constrained);
     bind_chain(constrained);
 
     nb::class_<Partial, Constrained>(m, ("PartialChain" + rows).c_str(), "A chain whose labels are known in part.")

@@ -3,6 +3,7 @@
 #include "bindings/bound_fields.hpp"
 #include "bindings/chain_methods.hpp"
 #include "bindings/field_arrays.hpp"
+#include "bindings/span_methods.hpp"
 
 namespace dualfield {
 namespace {
@@ -38,6 +39,7 @@ void bind_fields(nb::module_& m) {
         "sample_weight"_a.noconvert().none(), "l2"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
         nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>());
     bind_common(chain_all);
+    bind_span_methods(chain_all);
     bind_chain(chain_all);
 
     nb::class_<ObservedPairs>(m, "ObservedPairs", "Which (attribute, label) pairs have a weight; checked once.")
@@ -80,6 +82,7 @@ void bind_fields(nb::module_& m) {
         nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(),
         nb::keep_alive<1, 15>());
     bind_common(chain_observed);
+    bind_span_methods(chain_observed);
     bind_chain(chain_observed);
 
     nb::class_<Multiclass> multiclass(m, "Multiclass", "Multinomial logistic regression, the one-node field.");

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
-#include "graphs/spanning_trees.hpp"
+#include "graphs/orientation.hpp"
 #include "oracles/belief_propagation.hpp"
 #include "oracles/graph_decoding.hpp"
 #include "oracles/mean_field.hpp"
@@ -53,6 +53,12 @@ auto spanning_tree_probabilities(Index nodes, Input<std::int32_t, 2> ends) {
         SpanningForests().probabilities(graph, rho.data());
     }
     return rho;
+}
+
+auto clique_counts(Index nodes, Input<std::int32_t, 2> ends) {
+    CliqueCounts counts = OrientedForests().counts(graph_of(nodes, ends));
+    return std::make_tuple(to_array(counts.node), to_array(counts.edge), to_array(counts.first),
+                           to_array(counts.second));
 }
 
 // An oracle keeps its messages, so that a call may start from those of the last.
@@ -144,6 +150,9 @@ double graph_score(Input<double, 2> node, Input<std::int32_t, 2> ends, Input<dou
 void bind_graph_oracles(nb::module_& m) {
     using namespace nb::literals;
     m.def("spanning_tree_probabilities", &spanning_tree_probabilities, "nodes"_a, "edges"_a.noconvert());
+    m.def("clique_counts", &clique_counts, "nodes"_a, "edges"_a.noconvert(),
+          "By what the entropies of nodes, of edges, and of edges' first and second ends count in the tree-reweighted "
+          "one.");
     nb::class_<BoundBeliefPropagation>(m, "BeliefPropagation")
         .def(nb::init<>())
         .def("run", &BoundBeliefPropagation::run, "node"_a.noconvert(), "edges"_a.noconvert(), "edge"_a.noconvert(),

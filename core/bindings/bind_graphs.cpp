@@ -125,6 +125,8 @@ GraphData graph_data_of(const GraphArguments& given) {
 Inference inference_of(const std::string& name) {
     if (name == "bp") return Inference::kBeliefPropagation;
     if (name == "trw") return Inference::kTreeReweighted;
+    if (name == "shannon") return Inference::kShannon;
+    if (name == "gini") return Inference::kGini;
     require(name == "mean_field", "there is no such inference");
     return Inference::kMeanField;
 }
@@ -295,7 +297,7 @@ void bind_graphs(nb::module_& m) {
             new (self) Graph(data, table_budget);
         },
         "table_budget"_a);
-    graph
+    graph.def_prop_ro("forests", &Graph::forests)
         .def(
             "treewidth",
             [](const Graph& field, Index i) {
@@ -321,18 +323,29 @@ void bind_graphs(nb::module_& m) {
             "weights"_a.noconvert(), "block"_a, "count"_a, "seed"_a, "Exact samples of the labels of one graph.");
 
     nb::class_<LoopyGraph, GeneralField> loopy(m, "LoopyGraph", "Graphs with approximate inference.");
-    def_constructor<LoopyGraph, std::string, double, Index, double>(
+    def_constructor<LoopyGraph, std::string, double, Index, double, double, double, Values>(
         loopy,
         [](LoopyGraph* self, const GraphData& data, const std::string& inference, double damping, Index max_sweeps,
-           double tolerance) {
+           double tolerance, double node_count, double edge_count, Values edge_probabilities) {
             require(data.cliques.sizes.empty(), "approximate inference knows no larger cliques");
             require(0.0 <= damping && damping < 1.0, "damping must be in [0, 1)");
             require(max_sweeps >= 1 && tolerance > 0.0, "max_sweeps and tolerance must be positive");
+            require(node_count > 0.0 && edge_count > 0.0, "entropies must have positive counts");
+            const Index edges = data.edges.offsets[data.attributes.blocks];
+            if (edge_probabilities) {
+                require(static_cast<Index>(edge_probabilities->shape(0)) == edges,
+                        "there must be one probability an edge");
+                for (Index e = 0; e < edges; ++e)
+                    require(0.0 < edge_probabilities->data()[e] && edge_probabilities->data()[e] <= 1.0,
+                            "an edge's probability must be in (0, 1]");
+            }
             const Inference kind = inference_of(inference);
             nb::gil_scoped_release release;
-            new (self) LoopyGraph(data, kind, {damping, max_sweeps, tolerance, Schedule::kSequential});
+            new (self) LoopyGraph(data, kind, {damping, max_sweeps, tolerance, Schedule::kSequential},
+                                  {node_count, edge_count, data_or_null(edge_probabilities)});
         },
-        "inference"_a, "damping"_a, "max_sweeps"_a, "tolerance"_a);
+        "inference"_a, "damping"_a, "max_sweeps"_a, "tolerance"_a, "node_count"_a, "edge_count"_a,
+        "edge_probabilities"_a.noconvert().none());
     loopy.def(
         "infer",
         [](const LoopyGraph& field, Vector<double> w, Index first, Index last) {

@@ -47,6 +47,16 @@ void bind_common(nb::class_<F>& bound) {
             },
             "weights"_a.noconvert(), "The objective in sum units.")
         .def(
+            "primal_bound",
+            [](const F& field, Vector<double> w) {
+                check_weights(field, w);
+                require(field.labelled(), "the field has no labels to compare with");
+                nb::gil_scoped_release release;
+                const PrimalBound found = bound_primal(field, w.data());
+                return std::make_pair(found.value, found.magnitude);
+            },
+            "weights"_a.noconvert(), "(a number not below the objective, what rounding acts on in it)")
+        .def(
             "sample_primal",
             [](const F& field, Vector<double> w, Vector<Index> blocks) {
                 check_weights(field, w);

@@ -4,11 +4,13 @@
 namespace dualfield {
 void bind_oracles(nanobind::module_& m);
 void bind_graph_oracles(nanobind::module_& m);
+void bind_spans(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
 void bind_graphs(nanobind::module_& m);
 void bind_constrained(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 void bind_primal_solvers(nanobind::module_& m);
+void bind_clique_solvers(nanobind::module_& m);
 }  // namespace dualfield
 
 NB_MODULE(DUALFIELD_MODULE, m) {
@@ -17,9 +19,11 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     m.doc() = "The compiled core of dualfield.";
     dualfield::bind_oracles(m);
     dualfield::bind_graph_oracles(m);
+    dualfield::bind_spans(m);
     dualfield::bind_fields(m);
     dualfield::bind_graphs(m);
     dualfield::bind_constrained(m);
     dualfield::bind_solvers(m);
     dualfield::bind_primal_solvers(m);
+    dualfield::bind_clique_solvers(m);
 }

@@ -83,15 +83,13 @@ inline constexpr double kAscentRounding = 1e-13;
 // shorter than `subprecision` * gamma; a point where f has not risen is never returned (f(gamma) - f(0) is at hand),
 // only 0.
 //
-// The gap gives the start. Near the optimum phi is linear with phi(0) = 2 gap, so its root is
-// 2 gap / (2 gap + quadratic); far from it this is still inside the bracket.
+// It begins at a given gamma in (0, 1].
 template <class SegmentRange>
-LineSearchResult newton_line_search(const DualAlong<SegmentRange>& dual, double subprecision) {
+LineSearchResult newton_line_search(const DualAlong<SegmentRange>& dual, double subprecision, double gamma) {
     constexpr int kMaxEvaluations = 40;
     LineSearchResult best = dual.stay();
     if (!(dual.gap > 0.0)) return best;
     double left = 0.0, right = 1.0;
-    double gamma = 2.0 * dual.gap / (2.0 * dual.gap + dual.quadratic);
     for (int evaluation = 1; evaluation <= kMaxEvaluations; ++evaluation) {
         const auto here = dual.at(gamma);
         best.evaluations = evaluation;
@@ -107,6 +105,13 @@ LineSearchResult newton_line_search(const DualAlong<SegmentRange>& dual, double 
         gamma = next;
     }
     return best;
+}
+
+// The gap gives the start. Near the optimum phi is linear with phi(0) = 2 gap, so its root is
+// 2 gap / (2 gap + quadratic); far from it this is still inside the bracket.
+template <class SegmentRange>
+LineSearchResult newton_line_search(const DualAlong<SegmentRange>& dual, double subprecision) {
+    return newton_line_search(dual, subprecision, 2.0 * dual.gap / (2.0 * dual.gap + dual.quadratic));
 }
 
 // Golden sections of [0, 1] until the bracket is narrower than `subprecision` times the step. Values only, no

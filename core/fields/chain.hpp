@@ -57,9 +57,23 @@ class Chain {
     Index labels() const { return shape_.labels; }
     Index length(Index i) const { return nodes_.length(i); }
     Index offset(Index i) const { return nodes_.offset(i); }
-    const std::int32_t* truth(Index i) const { return labels_ + offset(i); }
     double l2() const { return l2_; }
     double sample_weight(Index i) const { return sample_weight_ ? sample_weight_[i] : 1.0; }
+
+    // For those who look at single nodes and edges.
+    const Attributes& attributes() const { return nodes_.data(); }
+    const Rows& rows() const { return nodes_.rows(); }
+    const ChainShape& shape() const { return shape_; }
+    Index transition_start() const { return transition_start_; }
+    const std::int32_t* truth(Index i) const { return labels_ + offset(i); }
+
+    // body(start) for each row of K weights, bias, begin or end, that a node has whatever its attributes.
+    template <class Body>
+    void for_each_dense_row(Index i, Index t, Body&& body) const {
+        if (shape_.bias) body(bias_start_);
+        if (shape_.begin && t == 0) body(begin_start_);
+        if (shape_.end && t == length(i) - 1) body(end_start_);
+    }
 
     Index compact_size(Index i) const { return (length(i) + labels()) * labels(); }
     Index table_size(Index i) const { return ((length(i) - 1) * labels() + length(i)) * labels(); }

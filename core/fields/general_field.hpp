@@ -66,6 +66,9 @@ class GeneralField {
     virtual double magnitude(Index i, const double* theta) const = 0;
     virtual double log_partition(Index i, const double* theta, Workspace& workspace) const = 0;
     virtual double infer(Index i, const double* theta, double* m, Workspace& workspace) const = 0;
+    virtual double upper_log_partition(Index i, const double* theta, Workspace& workspace) const {  // proven
+        return log_partition(i, theta, workspace);
+    }
     // The marginals of the model, whatever infer() gives to training.
     virtual void posterior(Index i, const double* theta, double* m, Workspace& workspace) const {
         infer(i, theta, m, workspace);

@@ -35,6 +35,11 @@ class Graph : public GraphField {
     }
 
     Index treewidth(Index i) const { return trees_[i]->treewidth(); }
+    bool forests() const {  // whether no graph has a loop
+        for (const auto& tree : trees_)
+            if (tree->treewidth() > 1) return false;
+        return true;
+    }
     Index table_size(Index i) const override { return trees_[i]->table_size(); }
 
     double log_partition(Index i, const double* theta, Workspace& workspace) const override {

@@ -50,6 +50,17 @@ class GraphField : public GeneralField {
     double sample_weight(Index i) const override { return sample_weight_ ? sample_weight_[i] : 1.0; }
     Index positions_before(Index i) const override { return nodes_.data().offsets[i]; }
 
+    // For those who look at single cliques.
+    const Attributes& attributes() const { return nodes_.data(); }
+    const EdgeWeights& edge_weights() const { return edges_; }
+    bool has_bias() const { return bias_; }
+    bool has_larger_cliques() const { return cliques_.size() > 0; }
+    PairwiseGraph graph(Index i) const { return edges_.graph(i, nodes(i)); }
+    const std::int32_t* truth(Index i) const { return y_ + nodes_.offset(i); }
+    auto graphs() const {
+        return [this](Index i) { return graph(i); };
+    }
+
     void score(Index i, const double* w, double* theta) const override {
         const double* dense = w + nodes_.size();
         nodes_.score(i, w, bias_in(dense), theta);
@@ -142,8 +153,6 @@ class GraphField : public GeneralField {
     Index nodes(Index i) const { return nodes_.length(i); }
     Index node_size(Index i) const { return nodes(i) * labels(); }
     Index clique_start(Index i) const { return node_size(i) + edges_.compact_size(); }  // in compact vectors
-    PairwiseGraph graph(Index i) const { return edges_.graph(i, nodes(i)); }
-    const std::int32_t* truth(Index i) const { return y_ + nodes_.offset(i); }
 
     // The compact potentials as a graph for the oracles; `buffer` holds the edges' matrices where they differ.
     PairwisePotentials potentials(Index i, const double* theta, std::vector<double>& buffer) const {

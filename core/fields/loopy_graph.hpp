@@ -1,48 +1,63 @@
-// Graphs of any size with approximate inference: loopy belief propagation, its tree-reweighted form, or mean field.
+// Graphs of any size with approximate inference: loopy belief propagation, its tree-reweighted form, mean field, or the
+// maximum over the local polytope with entropies that are simply added up.
 //
 // The log-partition is replaced by the approximation's, whose derivative by the potentials is its marginals once it has
 // converged. So the objective has a gradient, and every solver on the primal runs; the dual of an exact likelihood is not
 // that of this objective.
 #pragma once
 
-#include <map>
 #include <memory>
+#include <string>
 
 #include "fields/graph_field.hpp"
-#include "graphs/spanning_trees.hpp"
 #include "oracles/belief_propagation.hpp"
 #include "oracles/graph_decoding.hpp"
+#include "oracles/local_polytope.hpp"
 #include "oracles/mean_field.hpp"
 
 namespace dualfield {
 
-enum class Inference { kBeliefPropagation, kTreeReweighted, kMeanField };
+enum class Inference { kBeliefPropagation, kTreeReweighted, kMeanField, kShannon, kGini };
+
+// What inference over the local polytope may be told: by what entropies of nodes and edges count (kShannon, kGini), or the
+// probabilities of all edges of all blocks in a mixture of forests (kTreeReweighted), null to choose them.
+struct EntropyOptions {
+    double node_count = 1.0, edge_count = 1.0;
+    const double* edge_probabilities = nullptr;
+};
 
 class LoopyGraph : public GraphField {
    public:
-    LoopyGraph(const GraphData& data, Inference inference, const PropagationOptions& options)
+    LoopyGraph(const GraphData& data, Inference inference, const PropagationOptions& options,
+               const EntropyOptions& entropy = {})
         : GraphField(data), inference_(inference), options_(options) {
-        if (inference != Inference::kTreeReweighted) return;
-        std::map<std::vector<std::int32_t>, std::shared_ptr<const std::vector<double>>> known;
-        for (Index i = 0; i < blocks(); ++i) {
-            const PairwiseGraph graph = this->graph(i);
-            std::vector<std::int32_t> key(graph.ends, graph.ends + 2 * graph.edges);
-            key.push_back(static_cast<std::int32_t>(graph.nodes));
-            auto& rho = known[std::move(key)];
-            if (!rho) {
-                std::vector<double> probabilities(graph.edges);
-                SpanningForests().probabilities(graph, probabilities.data());
-                rho = std::make_shared<const std::vector<double>>(std::move(probabilities));
-            }
-            edge_probabilities_.push_back(rho);
+        if (inference == Inference::kTreeReweighted && entropy.edge_probabilities) {
+            counts_ = orient(data, entropy.edge_probabilities);
+        } else if (inference == Inference::kTreeReweighted) {
+            counts_ = counts_by_structure(blocks(), graphs(),
+                                          [](const PairwiseGraph& graph) { return OrientedForests().counts(graph); });
+        } else if (inference == Inference::kShannon || inference == Inference::kGini) {
+            counts_ = counts_by_structure(blocks(), graphs(), [&](const PairwiseGraph& graph) {
+                return constant_counts(graph, entropy.node_count, entropy.edge_count);
+            });
         }
     }
+
+    Inference inference() const { return inference_; }
+    const SharedCounts& clique_counts() const {
+        return counts_;
+    }  // empty where there are none: kBeliefPropagation, kMeanField
 
     bool exact() const override { return false; }
 
     double log_partition(Index i, const double* theta, Workspace& workspace) const override {
         auto& scratch = workspace.as<Scratch>();
         return run(i, theta, nullptr, nullptr, scratch, options_, false).log_partition;
+    }
+
+    double upper_log_partition(Index i, const double* theta, Workspace& workspace) const override {
+        auto& scratch = workspace.as<Scratch>();
+        return run(i, theta, nullptr, nullptr, scratch, options_, false).upper_bound;
     }
 
     double infer(Index i, const double* theta, double* m, Workspace& workspace) const override {
@@ -96,6 +111,8 @@ class LoopyGraph : public GraphField {
     struct Scratch {
         BeliefPropagation propagation;
         MeanField mean_field;
+        LocalPolytope<Entropic> shannon;
+        LocalPolytope<Gini> gini;
         TrwS decoder;
         std::vector<double> edge_potentials, edge_marginals;
     };
@@ -120,13 +137,32 @@ class LoopyGraph : public GraphField {
             return {found.log_partition, std::numeric_limits<double>::infinity(), found.converged, found.sweeps,
                     found.residual};
         }
-        const double* rho = inference_ == Inference::kTreeReweighted ? edge_probabilities_[i]->data() : nullptr;
+        if (inference_ == Inference::kShannon)
+            return scratch.shannon.run(given, *counts_[i], options, nodes, edge_marginals);
+        if (inference_ == Inference::kGini) return scratch.gini.run(given, *counts_[i], options, nodes, edge_marginals);
+        static constexpr double kNoEdges = 1.0;  // stands for an empty array, which is not none
+        const double* rho = nullptr;
+        if (inference_ == Inference::kTreeReweighted) rho = edges_.count(i) > 0 ? counts_[i]->edge.data() : &kNoEdges;
         return scratch.propagation.run(given, rho, options, nodes, edge_marginals, warm);
+    }
+
+    // Of given probabilities, one block after another.
+    SharedCounts orient(const GraphData& data, const double* probabilities) const {
+        SharedCounts all;
+        for (Index i = 0; i < blocks(); ++i) {
+            auto counts = balanced_orientation(graph(i), probabilities + data.edges.offsets[i]);
+            for (std::size_t v = 0; v < counts.node.size(); ++v)
+                if (!(counts.node[v] > 0.0))
+                    throw std::invalid_argument("node " + std::to_string(v) + " of graph " + std::to_string(i) +
+                                                " has edges of too large tree weights: the entropy is not concave");
+            all.push_back(std::make_shared<const CliqueCounts>(std::move(counts)));
+        }
+        return all;
     }
 
     Inference inference_;
     PropagationOptions options_;
-    std::vector<std::shared_ptr<const std::vector<double>>> edge_probabilities_;  // of tree-reweighted inference
+    SharedCounts counts_;
 };
 
 }  // namespace dualfield

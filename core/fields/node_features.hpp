@@ -25,6 +25,7 @@ class NodeFeatures {
           distinct_(counting ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}) {}
 
     const Attributes& data() const { return data_; }
+    const Rows& rows() const { return rows_; }
     Index labels() const { return labels_; }
     Index size() const { return rows_.size(); }  // how many weights there are
     Index length(Index i) const { return data_.length(i); }

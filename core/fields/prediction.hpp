@@ -86,18 +86,15 @@ void decode_posteriors(const ConstrainedChain<Rows>& field, const double* w, Ind
     });
 }
 
-// The potentials of block i for an oracle, and the oracle for them; theta and masked are buffers.
+// The potentials of block i for an oracle, and the oracle for them; `masked` is a buffer.
 template <class Rows>
-ChainPotentials scored_chain(const Chain<Rows>& field, const double* w, Index i, std::vector<double>& theta,
-                             std::vector<double>&) {
-    field.score(i, w, room(theta, field.compact_size(i)));
-    return field.potentials(i, theta.data());
+ChainPotentials chain_of_block(const Chain<Rows>& field, Index i, const double* theta, std::vector<double>&) {
+    return field.potentials(i, theta);
 }
 template <class Rows>
-ChainPotentials scored_chain(const ConstrainedChain<Rows>& field, const double* w, Index i, std::vector<double>& theta,
-                             std::vector<double>& masked) {
-    field.score(i, w, room(theta, field.compact_size(i)));
-    return field.potentials(i, theta.data(), masked);
+ChainPotentials chain_of_block(const ConstrainedChain<Rows>& field, Index i, const double* theta,
+                               std::vector<double>& masked) {
+    return field.potentials(i, theta, masked);
 }
 
 template <class Rows>
@@ -112,8 +109,9 @@ ConstrainedForwardBackward oracle_for(const ConstrainedChain<Rows>&) {
 // The k best labellings of block i with the logarithms of their probabilities; returns how many there are.
 template <class F>
 Index kbest_of_block(const F& field, const double* w, Index i, Index k, std::int32_t* paths, double* log_p) {
-    std::vector<double> theta, masked;
-    const ChainPotentials chain = scored_chain(field, w, i, theta, masked);
+    std::vector<double> theta(field.compact_size(i)), masked;
+    field.score(i, w, theta.data());
+    const ChainPotentials chain = chain_of_block(field, i, theta.data(), masked);
     auto oracle = oracle_for(field);
     KBest search;
     const Index found = search.decode(chain, k, paths, log_p);
@@ -125,9 +123,10 @@ Index kbest_of_block(const F& field, const double* w, Index i, Index k, std::int
 // `count` exact samples of the labels of block i, count x T.
 template <class F>
 void sample_block(const F& field, const double* w, Index i, Index count, Random& random, std::int32_t* samples) {
-    std::vector<double> theta, masked;
+    std::vector<double> theta(field.compact_size(i)), masked;
+    field.score(i, w, theta.data());
     ForwardBackward oracle;  // samples are drawn on logarithms, where impossible labels disturb nothing
-    sample_posterior(scored_chain(field, w, i, theta, masked), count, random, oracle, samples);
+    sample_posterior(chain_of_block(field, i, theta.data(), masked), count, random, oracle, samples);
 }
 
 }  // namespace dualfield

@@ -52,6 +52,11 @@ class AllPairs {
         return squared_norm(n * stride, counts);
     }
 
+    // The same of the one row of an attribute, as it is.
+    double squared_norm_in_row(std::int32_t, Index stride, const double* counts) const {
+        return squared_norm(stride, counts);
+    }
+
     // w[attribute] += a * counts
     void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
         axpy(labels_, a, counts, w + start(attribute));
@@ -114,6 +119,10 @@ class ObservedPairs {
                 total += squared_norm_at(bits, counts + k);
             });
         return total;
+    }
+
+    double squared_norm_in_row(std::int32_t attribute, Index stride, const double* counts) const {
+        return squared_norm_of(1, &attribute, stride, counts);
     }
 
     void apply(double* w, std::int32_t attribute, double a, const double* counts) const {

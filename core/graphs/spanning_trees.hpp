@@ -19,12 +19,19 @@ class SpanningForests {
    public:
     // Writes rho_e for every edge, in (0, 1], and returns how many forests were mixed: one where the graph is a forest.
     Index probabilities(const PairwiseGraph& graph, double* rho) {
+        return probabilities(graph, rho, [](const std::vector<std::int32_t>&) {});
+    }
+
+    // The same; each(edges) is told of each forest.
+    template <class Each>
+    Index probabilities(const PairwiseGraph& graph, double* rho, Each&& each) {
         const Index E = graph.edges;
         counts_.assign(E, 0);
         shuffle_edges(E);
         Index forests = 0, uncovered = E, enough = 0;
         while (true) {
             uncovered -= add_forest(graph);
+            each(forest_);
             ++forests;
             if (uncovered == 0) {
                 if (forests == 1) break;  // all edges in one forest: there is no other
@@ -53,11 +60,13 @@ class SpanningForests {
     Index add_forest(const PairwiseGraph& graph) {
         parents_.resize(graph.nodes);
         std::iota(parents_.begin(), parents_.end(), 0);
+        forest_.clear();
         Index first_uses = 0;
         for (const std::int32_t e : order_) {
             const std::int32_t a = root(graph.first(e)), b = root(graph.second(e));
             if (a == b) continue;
             parents_[a] = b;
+            forest_.push_back(e);
             if (counts_[e]++ == 0) ++first_uses;
         }
         return first_uses;
@@ -87,7 +96,7 @@ class SpanningForests {
         return *least == *most;
     }
 
-    std::vector<std::int32_t> order_, sorted_, counts_, parents_;
+    std::vector<std::int32_t> order_, sorted_, counts_, parents_, forest_;
     std::vector<Index> starts_;
 };
 

@@ -15,6 +15,9 @@ using Index = std::int64_t;
 
 inline constexpr double kTiny = 0x1.0p-1020;  // below, a probability counts as zero
 
+// max(0, x), but a NaN stays one.
+inline double non_negative(double x) { return x < 0.0 ? 0.0 : x; }
+
 // Unsigned, so that wrapping around is defined.
 inline std::uint64_t bits_of(double x) {
     std::uint64_t bits;

@@ -102,6 +102,12 @@ class BlockSampler {
 
     const std::vector<Index>& order() const { return order_; }
 
+    // After a whole pass: whether it was drawn from gaps. Then few recorded gaps are fresh, and those were the largest.
+    bool followed_gaps() const {
+        const Index pass = draws_ / draws_per_pass() - 1;
+        return share_ > 0.0 && pass > 0 && (permutation_every_ == 0 || pass % permutation_every_ != 0);
+    }
+
     void begin_again() { draws_ = 0; }  // with a pass in random order
 
     void archive(Archive& archive) {

@@ -16,6 +16,22 @@
 
 namespace dualfield {
 
+// Where dual_at(epsilon) is largest, in [1e-12, 1].
+template <class DualAt>
+double largest_over_epsilon(DualAt&& dual_at) {
+    const double golden = 0.5 * (std::sqrt(5.0) - 1.0);
+    double left = std::log(1e-12), right = 0.0;
+    for (int step = 0; step < 60; ++step) {
+        const double a = right - golden * (right - left), b = left + golden * (right - left);
+        if (dual_at(std::exp(a)) < dual_at(std::exp(b))) {
+            left = a;
+        } else {
+            right = b;
+        }
+    }
+    return std::exp(0.5 * (left + right));
+}
+
 // penalty_at(epsilon) gives l2/2 |w|^2; entropy_at(i, epsilon) gives H_i.
 template <Field F, class PenaltyAt, class EntropyAt>
 double best_epsilon(const F& field, const std::vector<Index>& blocks, PenaltyAt&& penalty_at, EntropyAt&& entropy_at) {
@@ -28,23 +44,11 @@ double best_epsilon(const F& field, const std::vector<Index>& blocks, PenaltyAt&
         if (k == 0 || by_entropy[k - 1].first != by_entropy[k].first) kinds.push_back({0.0, by_entropy[k].second});
         kinds.back().first += field.sample_weight(by_entropy[k].second);
     }
-    const auto dual_at = [&](double log_epsilon) {
-        const double epsilon = std::exp(log_epsilon);
+    return largest_over_epsilon([&](double epsilon) {
         double value = -penalty_at(epsilon);
         for (const auto& [weight, block] : kinds) value += weight * entropy_at(block, epsilon);
         return value;
-    };
-    const double golden = 0.5 * (std::sqrt(5.0) - 1.0);
-    double left = std::log(1e-12), right = 0.0;
-    for (int step = 0; step < 60; ++step) {
-        const double a = right - golden * (right - left), b = left + golden * (right - left);
-        if (dual_at(a) < dual_at(b)) {
-            left = a;
-        } else {
-            right = b;
-        }
-    }
-    return std::exp(0.5 * (left + right));
+    });
 }
 
 }  // namespace dualfield

@@ -27,9 +27,6 @@ class CompensatedSum {
     double total_ = 0.0, lost_ = 0.0;
 };
 
-// max(0, x), but a NaN stays one.
-inline double non_negative(double x) { return x < 0.0 ? 0.0 : x; }
-
 struct Certificate {
     double primal = std::numeric_limits<double>::quiet_NaN();
     double dual = std::numeric_limits<double>::quiet_NaN();  // less the allowance for rounding

@@ -74,6 +74,37 @@ double evaluate_primal(const F& field, const double* w, double* gradient) {
     return objective.losses() + objective.penalty(w);
 }
 
+struct PrimalBound {
+    double value, magnitude;
+};
+
+// Not below P(w), even where inference has not converged, and what rounding acts on in it.
+template <Field F>
+PrimalBound bound_primal(const F& field, const double* w) {
+    typename F::Workspace oracle;
+    std::vector<double> theta;
+    CompensatedSum losses;
+    double magnitude = 0.0;
+    for (Index i : active_blocks(field)) {
+        const Index size = field.compact_size(i);
+        const double c = field.sample_weight(i);
+        field.score(i, w, room(theta, size));
+        magnitude += c * field.magnitude(i, theta.data()) * rounding_growth(size);
+        field.center(i, theta.data());
+        double log_z = 0.0;
+        if constexpr (requires { field.upper_log_partition(i, theta.data(), oracle); }) {
+            log_z = field.upper_log_partition(i, theta.data(), oracle);
+        } else {
+            log_z = field.log_partition(i, theta.data(), oracle);
+        }
+        const double true_score = field.true_score(i, theta.data());
+        losses.add(c * (log_z - true_score));
+        magnitude += c * (std::abs(log_z) + std::abs(true_score));
+    }
+    const double penalty = 0.5 * field.l2() * squared_norm(field.dimension(), w);
+    return {losses.value() + penalty, magnitude + penalty};
+}
+
 // What P(w) looks like from a sample of the blocks: their losses, and their share of the penalty.
 template <Field F>
 double evaluate_sample(const F& field, const double* w, const Index* blocks, Index count) {

@@ -7,7 +7,7 @@ crf.predict(X_new)
 crf.solution_.message
 """
 
-from dualfield import fields, oracles, solvers
+from dualfield import calibration, fields, inspection, oracles, solvers
 from dualfield.driver import Progress, solve
 from dualfield.estimators import ChainCRF, ChainCRFCV, GraphCRF, GridCRF, SoftmaxRegression
 from dualfield.features import Constraints
@@ -30,7 +30,9 @@ __all__ = [
     "SoftmaxRegression",
     "Solution",
     "__version__",
+    "calibration",
     "fields",
+    "inspection",
     "l2_path",
     "oracles",
     "solve",

@@ -209,7 +209,7 @@ class _Drive:
         if confirmed and status != "converged" and self._met():
             status = "converged"
         weights = self.run.certified_weights() if confirmed else self.run.weights()
-        certificate, objection = self.run.field.certifies(weights) if confirmed else ("none", "")
+        certificate, objection = self.run.certificate(weights) if confirmed else ("none", "")
         return Solution(
             weights=weights,
             primal=self.bound.primal,
@@ -278,7 +278,7 @@ class _Drive:
             pass
         self.bound = self.run.bound
         field = self.run.field
-        if not (field.exact and field.convex) and math.isfinite(self.bound.gap):
+        if not (field.exact and field.convex) and not self.run.proves and math.isfinite(self.bound.gap):
             # Lower bounds from earlier weights, where inference may not have converged or the objective is not convex,
             # prove nothing: only the gradient here counts. ‖∇P‖² / (2 l2) bounds the distance of a convex P; of
             # another, it tells of a flat place.
@@ -305,7 +305,8 @@ class _Drive:
             "duality_gap": self._gap,
             **self.run.record(),
         }
-        if not (self.run.field.exact and self.run.field.convex) and "dual" in row:
+        proven = (self.run.field.exact and self.run.field.convex) or self.run.proves
+        if not proven and "dual" in row:
             row["dual"] = self.bound.dual
         for column, value in row.items():
             self.history.setdefault(column, []).append(value)
@@ -336,8 +337,9 @@ class _Drive:
             proven = f"‖∇P‖²/(2 l2) is {relative:.1e} of the objective P, but {objection}, so nothing is proven"
         if not self.run.certifies:
             proven = "it minimises no likelihood, so there is no certificate"
-        if solver.limits and status in ("max_passes", "stopped"):
-            proven += f" ({solver.limits})"
+        if status in ("max_passes", "stopped", "stalled"):
+            remarks = "; ".join(filter(None, (solver.limits if status != "stalled" else "", self.run.remark)))
+            proven += f" ({remarks})" if remarks else ""
         after = f"after {self.passes} pass{'' if self.passes == 1 else 'es'}"
         return {
             "converged": f"{name} converged {after}: {proven}.",

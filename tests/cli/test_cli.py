@@ -170,9 +170,11 @@ def test_a_model_of_arrays_cannot_read_a_column_file(dualfield, files):
     assert "not trained on a column file" in err
 
 
-def test_demo_shows_the_certificate_and_tags_sentences(dualfield):
+def test_demo_shows_the_certificate_tags_sentences_and_writes_a_report(dualfield, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     code, out, err = dualfield("demo", "--sentences", "200")
     assert code == 0
+    assert "Names in travel sentences" in (tmp_path / "dualfield-demo.html").read_text(encoding="utf-8")
     assert "Certificate: OEG converged" in out
     assert "PERSON]" in out
     assert "≈" in err

@@ -89,6 +89,8 @@ def test_an_exact_step_for_the_penalty_does_not_diverge() -> None:
 @pytest.mark.parametrize("size", [1e20, 1e80, 1e150, 1e200, 1e300])
 def test_no_primal_solver_returns_weights_that_are_not_finite(solver: Solver, kind: str, size: float) -> None:
     field = large_attributes(size, kind)
+    if not solver.needs <= field.offers:
+        pytest.skip("one node has no cliques")
     solution = without_warnings(field, solver, max_passes=12)
     assert np.isfinite(solution.weights).all()
     if solution.certificate == "exact":

@@ -288,7 +288,7 @@ def test_convergence_is_said_with_the_gap_reached(solver: Solver) -> None:
 
 @every_solver
 def test_a_pickled_solution_keeps_everything_but_the_state(solver: Solver) -> None:
-    solution = solve(problem("multiclass-dense"), solver, tol=1e-2, random_state=9)
+    solution = solve(problem("chain-dense"), solver, tol=1e-2, random_state=9)
     copy = pickle.loads(pickle.dumps(solution))
     assert copy.state is None
     assert np.array_equal(copy.weights, solution.weights)
@@ -313,6 +313,8 @@ def test_blocks_of_weight_zero_have_no_influence(solver: Solver, kind: str) -> N
         X, y = dense_sequences(10, seed=1)
         with_zeros = fields.Chain(X, y, sample_weight=weights)
         without = fields.Chain([X[i] for i in kept], [y[i] for i in kept], sample_weight=weights[kept])
+    elif "per-clique access" in solver.needs:
+        pytest.skip("one node has no cliques")
     else:
         X, y = points(10, seed=1)
         with_zeros = fields.Multiclass(X, y, sample_weight=weights)
@@ -330,6 +332,8 @@ def test_weight_two_is_the_block_twice(solver: Solver, kind: str) -> None:
         X, y = dense_sequences(8, seed=2)
         weighted = fields.Chain(X, y, sample_weight=weights)
         repeated = fields.Chain([X[i] for i in repeats], [y[i] for i in repeats])
+    elif "per-clique access" in solver.needs:
+        pytest.skip("one node has no cliques")
     else:
         X, y = points(8, seed=2)
         weighted = fields.Multiclass(X, y, sample_weight=weights)
@@ -371,5 +375,5 @@ def test_a_field_that_lacks_something_is_refused_by_name(solver: Solver) -> None
         name = "Poor"
         offers = frozenset({"entropy"})
 
-    with pytest.raises(TypeError, match=rf"{solver.name} needs .*marginals.*, which Poor does not offer"):
+    with pytest.raises(TypeError, match=rf"{solver.name} needs .*(marginals|access).*, which Poor does not offer"):
         solve(Poor(*dense_sequences(2)), solver)

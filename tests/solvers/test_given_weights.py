@@ -9,11 +9,12 @@ import pytest
 
 from dualfield import LBFGS, solve
 from dualfield.solvers import Hybrid, Perceptron, Solver
+from dualfield.solvers.clique import CliqueSolver
 from dualfield.solvers.dual import DualSolver
 from tests.zoo import SOLVERS, problem, reference
 
-ON_THE_PRIMAL = [solver for solver in SOLVERS if not isinstance(solver, DualSolver)]
-ON_THE_DUAL = [solver for solver in SOLVERS if isinstance(solver, DualSolver)]
+ON_THE_PRIMAL = [solver for solver in SOLVERS if not isinstance(solver, DualSolver | CliqueSolver)]
+ON_THE_DUAL = [solver for solver in SOLVERS if isinstance(solver, DualSolver | CliqueSolver)]
 
 
 @pytest.mark.parametrize("name", ["chain-dense", "multiclass-dense"])

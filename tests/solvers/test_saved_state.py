@@ -205,6 +205,8 @@ def test_a_state_of_another_field_is_refused(solver: Solver) -> None:
     run = solver.start(problem("chain-dense"), 1)
     advance(run, 2)
     for name in ("chain-words", "multiclass-dense", "chain-one-block"):
+        if not solver.needs <= problem(name).offers:
+            continue
         with pytest.raises(ValueError, match=r"does not fit this field|lacks an entry"):
             revived(solver, problem(name), run.arrays())
 

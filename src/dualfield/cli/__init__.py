@@ -1,4 +1,4 @@
-"""The command line: ``dualfield train | tag | eval | demo``."""
+"""The command line: ``dualfield train | tag | eval | inspect | demo``."""
 
 from dualfield.cli.app import main
 

@@ -14,6 +14,8 @@ from rich.console import Console
 import dualfield
 from dualfield.cli import demo as demonstration
 from dualfield.cli.column_features import read_for_model, read_for_training
+from dualfield.cli.inspect_model import inspect
+from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
 from dualfield.estimators import ChainCRF
 from dualfield.features import PRESETS
 from dualfield.io import check_writable, write_columns
@@ -80,6 +82,8 @@ def train(
     separator: Separator = None,
     encoding: Encoding = "utf-8",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+    report: ReportFile = None,
+    held_out: HeldOutFile = None,
 ) -> None:
     """Train on a column file whose last column is the label.
 
@@ -87,6 +91,7 @@ def train(
     """
     check_writable(output)
     data, remembered = read_for_training(file, features.value, separator, encoding)
+    plan = plan_report(report, held_out, (file, data), remembered, separator, encoding)
     crf = ChainCRF(
         l2=l2,
         solver=solver.value,
@@ -114,6 +119,8 @@ def train(
         quiet,
         f"{solution.cpu_seconds:.1f} s of CPU time; {os.path.getsize(output) / 1e6:.1f} MB written to {output}",
     )
+    if plan is not None:
+        _say(quiet, plan.write(crf))
     if quiet and solution.status != "converged":
         _say(False, f"Warning: {solution.message}")
     if solution.status == "interrupted":
@@ -171,13 +178,17 @@ def evaluate(file: InputFile, model: ModelFile, separator: Separator = None, enc
         print(f"{sum(map(len, data.y)):,} tokens, {token_accuracy(data.y, predicted):.2%} with the right label")
 
 
+app.command()(inspect)
+
+
 @app.command()
 def demo(
     sentences: Annotated[int, typer.Option(help="How many sentences to train on.")] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of the sentences and of the sampling.")] = 0,
+    report: Annotated[str, typer.Option(metavar="HTML", help="Where to write the report.")] = "dualfield-demo.html",
 ) -> None:
-    """Train on sentences made by the package, show the certificate, and tag some that are new."""
-    demonstration.run(sentences, seed)
+    """Train on sentences made by the package, show the certificate, tag some that are new, and write a report."""
+    demonstration.run(sentences, seed, report)
 
 
 @app.callback(invoke_without_command=True)

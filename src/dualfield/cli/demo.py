@@ -1,4 +1,4 @@
-"""The demonstration: train on generated travel sentences, show the certificate, tag new sentences."""
+"""The demonstration: train on generated travel sentences, show the certificate, tag new sentences, write a report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from rich.text import Text
 from dualfield.datasets import travel_sentences
 from dualfield.estimators import ChainCRF
 from dualfield.features import extract_all
+from dualfield.io import check_writable
 from dualfield.metrics import chunk_scores
+from dualfield.reporting import report
 
 __all__ = ["run"]
 
@@ -16,9 +18,10 @@ _COLOURS = {"PERSON": "cyan", "CITY": "green", "AIRLINE": "magenta", "DATE": "ye
 _SHOWN = 6
 
 
-def run(n_sentences: int, seed: int) -> None:
-    """Train, certify, evaluate and tag."""
+def run(n_sentences: int, seed: int, report_path: str) -> None:
+    """Train, certify, evaluate, tag and report."""
     console = Console(highlight=False, soft_wrap=True)
+    check_writable(report_path)
     train, test = travel_sentences(n_sentences, seed), travel_sentences(500, seed + 1)
     console.print(f"1. Data: {len(train):,} generated sentences with people, cities, airlines, dates and money.")
     (X, y), (X_test, y_test) = _features(train), _features(test)
@@ -41,6 +44,15 @@ def run(n_sentences: int, seed: int) -> None:
     )
     for sentence, labels in list(zip(test, predicted, strict=True))[:_SHOWN]:
         console.print(Text("   ") + _coloured([word for word, _ in sentence], labels))
+
+    words = [[word for word, _ in sentence] for sentence in test]
+    try:
+        note = "Generated like those of training, but none of them was seen there."
+        report(crf, X_test, y_test, report_path, "Names in travel sentences", words=words, note=note)
+    except ImportError as error:
+        console.print(Text(f"5. No report: {error}"))
+    else:
+        console.print(Text(f"5. All of it on one page, with the mistakes and why they happen: open {report_path}"))
 
 
 def _features(sentences: list[list[tuple[str, str]]]) -> tuple[list[list[list[str]]], list[list[str]]]:

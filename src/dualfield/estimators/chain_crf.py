@@ -15,7 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.driver import Callback
-from dualfield.estimators import chain_file
+from dualfield.estimators import chain_answers, chain_file
+from dualfield.estimators.chain_answers import Entity
 from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.features import Constraints, Encoded, encode, encode_allowed, encode_labels
 from dualfield.fields import Chain
@@ -58,7 +59,7 @@ class ChainCRF(BaseEstimator):
     min_count : int
         Attributes that occur at fewer positions are ignored.
     n_jobs : int or None
-        Threads that prediction uses; −1 for all cores. Training runs on one.
+        Threads that every method of prediction uses; −1 for all cores. Training runs on one.
     warm_start : bool
         Keep the solver's state (many times larger than the model) and go on from it when ``fit`` is called again
         with the same data.
@@ -249,12 +250,30 @@ class ChainCRF(BaseEstimator):
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"k must be a positive integer; got {k!r}.")
         encoded, core = self._compiled(X, allowed, given)
-        result = []
-        for i in range(len(encoded)):
-            codes, log_p = core.kbest(self.weights_, i, int(k))
-            labels = self.classes_[codes].tolist()
-            result.append(list(zip(labels, np.exp(log_p).tolist(), strict=True)))
-        return result
+        return chain_answers.kbest(self, encoded, core, int(k))
+
+    def predict_confidence(self, X: Any, *, allowed: Any = None, given: Any = None) -> npt.NDArray[np.float64]:
+        """The probability ``p(ŷ | x)`` of the labels that ``predict`` gives, one for each sequence.
+
+        ``allowed`` and ``given`` are as in :meth:`predict`; the probability is given that.
+        """
+        encoded, core = self._compiled(X, allowed, given)
+        return chain_answers.confidences(self, encoded, core)
+
+    def predict_entities(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Entity]]:
+        """The entities of the labels that ``predict`` gives, each with its exact probability.
+
+        Labels are chunk tags, read as :func:`dualfield.metrics.chunks` reads them. An entity's probability is the sum
+        of ``p(y | x)`` over all labellings y that have an entity of this type on exactly these positions; with
+        ``allowed`` or ``given``, as in :meth:`predict`, given that.
+
+        Returns
+        -------
+        list of lists of (start, end, type, probability)
+            Positions ``start .. end - 1``, in order; one list for each sequence.
+        """
+        encoded, core = self._compiled(X, allowed, given)
+        return chain_answers.entities(self, encoded, core)
 
     def sample(
         self,
@@ -273,9 +292,7 @@ class ChainCRF(BaseEstimator):
             raise ValueError(f"n must be an integer, not negative; got {n!r}.")
         encoded, core = self._compiled(X, allowed, given)
         seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=len(encoded))
-        return [
-            self.classes_[core.sample(self.weights_, i, int(n), int(seed))].tolist() for i, seed in enumerate(seeds)
-        ]
+        return chain_answers.samples(self, encoded, core, int(n), seeds)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of positions labelled correctly. A label unseen in training counts as an error, with a warning."""

@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from dualfield.estimators.chain_answers import Entity
 from dualfield.estimators.chain_crf import ChainCRF
 from dualfield.features import Constraints, Encoded, encode
 from dualfield.metrics import chunk_scores, token_accuracy
@@ -163,6 +164,14 @@ class ChainCRFCV(BaseEstimator):
     def predict_kbest(self, X: Any, k: int = 5) -> list[list[tuple[list[Any], float]]]:
         """The k most probable labellings of each sequence with their probabilities."""
         return self._best().predict_kbest(X, k)
+
+    def predict_confidence(self, X: Any) -> npt.NDArray[np.float64]:
+        """The probability of the predicted labels, one for each sequence."""
+        return self._best().predict_confidence(X)
+
+    def predict_entities(self, X: Any) -> list[list[Entity]]:
+        """The entities of the predicted labels, each with its exact probability."""
+        return self._best().predict_entities(X)
 
     def score(self, X: Any, y: Any) -> float:
         """The score that ``scoring`` names, on these sequences."""

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ from dualfield.reporting import ProgressBar
 from dualfield.solution import Solution
 from dualfield.solvers import Run, resolve
 
-__all__ = ["check_parameters", "in_ranges", "train"]
+__all__ = ["check_parameters", "in_parts", "in_ranges", "train"]
+
+Part = TypeVar("Part")
 
 
 def check_parameters(estimator: Any) -> None:
@@ -78,16 +80,22 @@ def train(
 
 
 def in_ranges(function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: int | None) -> npt.NDArray[Any]:
-    """``function(first, last)`` over blocks 0 … n, cut into ranges that run on threads; results joined.
+    """``function(first, last)`` over blocks 0 … n, cut into ranges that run on threads; results joined."""
+    parts = in_parts(function, n, n_jobs)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -> list[Part]:
+    """The results of ``function(first, last)`` for ranges that cover 0 … n, one range per thread.
 
     The compiled core releases Python's lock, so threads are enough.
     """
     workers = min(_threads(n_jobs), max(n, 1))
     if workers == 1:
-        return function(0, n)
+        return [function(0, n)]
     bounds = np.linspace(0, n, workers + 1).astype(int).tolist()
     with ThreadPoolExecutor(workers) as pool:
-        return np.concatenate(list(pool.map(function, bounds[:-1], bounds[1:])))
+        return list(pool.map(function, bounds[:-1], bounds[1:]))
 
 
 def _threads(n_jobs: int | None) -> int:

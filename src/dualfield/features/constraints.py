@@ -116,6 +116,15 @@ class Constraints:
         inside = all(self.transitions[pair] for pair in pairwise(codes))
         return bool(self.begin[codes[0]] and self.end[codes[-1]] and inside)
 
+    def forbid(
+        self, node: npt.ArrayLike, edge: npt.ArrayLike
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Node potentials (T, K) and edge potentials (…, K, K) with −inf for what is not allowed, for the oracles."""
+        nodes, edges = np.array(node, dtype=np.float64), np.array(edge, dtype=np.float64)
+        nodes[0, ~self.begin] = nodes[-1, ~self.end] = -np.inf
+        edges[..., ~self.transitions] = -np.inf
+        return nodes, edges
+
     def restricted(self, classes: Iterable[Any]) -> Constraints:
         """The rules for some of the labels, in the order given: those that a model has."""
         wanted = list(classes)

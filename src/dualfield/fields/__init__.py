@@ -7,5 +7,15 @@ from dualfield.fields.graph import Graph
 from dualfield.fields.graph_layout import GraphLayout
 from dualfield.fields.multiclass import Multiclass
 from dualfield.fields.pseudo_likelihood import PseudoLikelihood
+from dualfield.fields.relaxed_graph import RelaxedGraph
 
-__all__ = ["Chain", "ChainLayout", "Field", "Graph", "GraphLayout", "Multiclass", "PseudoLikelihood"]
+__all__ = [
+    "Chain",
+    "ChainLayout",
+    "Field",
+    "Graph",
+    "GraphLayout",
+    "Multiclass",
+    "PseudoLikelihood",
+    "RelaxedGraph",
+]

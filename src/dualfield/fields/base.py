@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from dualfield.solution import Certificate
 
-__all__ = ["APPROXIMATE", "EXACT", "Choice", "Field", "check_l2", "check_sample_weight"]
+__all__ = ["APPROXIMATE", "EXACT", "PER_CLIQUE", "Choice", "Field", "check_l2", "check_sample_weight"]
 
 # What fields offer to solvers, by their inference.
 APPROXIMATE = frozenset({"marginals", "Hessian-vector products", "decoding"})
 EXACT = APPROXIMATE | {"exact marginals", "entropy", "clique tables", "compact potentials", "independent nodes"}
+PER_CLIQUE = frozenset({"per-clique access"})  # and entropies that are concave clique by clique
 
 
 class Choice(NamedTuple):
@@ -41,6 +42,7 @@ class Field(ABC):
     instead: str = ""
     exact: bool = True  # whether inference is
     convex: bool = True  # whether the objective is; otherwise no dual value bounds its optimum
+    entropy: str = "trw"  # of cliques, where there is per-clique access
     default_solver: Choice  # what "auto" means here
     core: Any
     l2: float

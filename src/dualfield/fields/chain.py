@@ -17,7 +17,7 @@ from dualfield.features import (
     encode_partial_labels,
     resolve_constraints,
 )
-from dualfield.fields.base import EXACT, Choice, Field, check_l2, check_sample_weight
+from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_l2, check_sample_weight
 from dualfield.fields.chain_layout import ChainLayout
 from dualfield.fields.chain_masks import check_labels, observed_among
 from dualfield.solution import Certificate
@@ -72,7 +72,7 @@ class Chain(Field):
     """
 
     name: str = "Chain"
-    offers: frozenset[str] = EXACT
+    offers: frozenset[str] = EXACT | PER_CLIQUE
 
     def __init__(
         self,

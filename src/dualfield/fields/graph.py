@@ -13,11 +13,19 @@ import numpy.typing as npt
 
 from dualfield import _core
 from dualfield.features import EncodedGraphs, EncodedGrids, encode_graph_labels, encode_graphs
-from dualfield.fields.base import APPROXIMATE, EXACT, Choice, Field, check_l2, check_sample_weight
+from dualfield.fields.base import APPROXIMATE, EXACT, PER_CLIQUE, Choice, Field, check_l2, check_sample_weight
 from dualfield.fields.graph_layout import GraphLayout
 from dualfield.solution import Certificate
 
-__all__ = ["INFERENCES", "TABLE_BUDGET", "Graph", "GraphField", "GraphInference", "default_solver"]
+__all__ = [
+    "INFERENCES",
+    "TABLE_BUDGET",
+    "Graph",
+    "GraphField",
+    "GraphInference",
+    "default_solver",
+    "inference_objection",
+]
 
 INFERENCES = ("auto", "junction_tree", "bp", "trw", "mean_field")
 TABLE_BUDGET = 2**24
@@ -73,6 +81,9 @@ class GraphInference:
                 damping=float(self.damping),
                 max_sweeps=int(self.max_sweeps),
                 tolerance=float(self.tolerance),
+                node_count=1.0,
+                edge_count=1.0,
+                edge_probabilities=None,
             )
         try:
             return _core.Graph(**arguments, table_budget=int(self.table_budget))
@@ -243,6 +254,10 @@ class Graph(GraphField):
             self.name = f"Graph with inference={inference!r}"
             self.instead = "use inference='junction_tree', or a primal solver such as 'lbfgs'"
         self._prepare(X, y, l2, edge_l2, edge_weights, bias, sample_weight)
+        if inference == "trw" or (self.exact and self.core.forests):
+            self.offers |= PER_CLIQUE
+        elif self.exact:
+            self.instead = "graphs with loops offer it with inference='trw' alone"
         self.default_solver = default_solver(self.n_blocks, self.dimension)
         if not self.inference.exact:
             self.default_solver = Choice("lbfgs", "with approximate inference it is the best that always applies")
@@ -255,17 +270,23 @@ class Graph(GraphField):
         if self.inference.exact:
             return "exact", ""
         method = self.inference.method
-        *_, converged = self.core.infer(weights, 0, self.n_blocks)
-        missing = int((~converged.astype(bool)).sum())
-        if missing:
-            hint = "raise max_sweeps or damping"
-            return "none", f"inference={method!r} did not converge on {missing} of {self.n_blocks} graphs ({hint})"
+        hint = "raise max_sweeps or damping"
+        objection = inference_objection(self.core, weights, self.n_blocks, f"inference={method!r}", hint)
+        if objection:
+            return "none", objection
         if not self.convex:
             return "none", f"with inference={method!r} the objective is not convex"
         return "relaxed", ""
 
     def _content(self) -> list[Any]:
         return [*super()._content(), self.inference]
+
+
+def inference_objection(core: Any, weights: npt.NDArray[np.float64], n_blocks: int, what: str, hint: str) -> str:
+    """What there is to object to a value of approximate inference at these weights; empty: nothing."""
+    *_, converged = core.infer(weights, 0, n_blocks)
+    missing = int((~converged.astype(bool)).sum())
+    return f"{what} did not converge on {missing} of {n_blocks} graphs ({hint})" if missing else ""
 
 
 def default_solver(n_blocks: int, dimension: int) -> Choice:

@@ -30,12 +30,14 @@ from dualfield.oracles.chain import (
     viterbi,
 )
 from dualfield.oracles.junction_tree import ExactMarginals, JunctionTree
+from dualfield.oracles.spans import SpanRules, span_probabilities
 
 __all__ = [
     "Approximation",
     "ExactMarginals",
     "JunctionTree",
     "Labelling",
+    "SpanRules",
     "belief_propagation",
     "decode_posterior",
     "entropy",
@@ -46,6 +48,7 @@ __all__ = [
     "marginals",
     "mean_field",
     "sample",
+    "span_probabilities",
     "spanning_tree_probabilities",
     "tree_reweighted",
     "viterbi",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dualfield.fields.base import Choice
 from dualfield.solvers.adagrad import AdaGrad
 from dualfield.solvers.base import Bound, Run, Solver
+from dualfield.solvers.gdmm import GDMM
 from dualfield.solvers.hybrid import Hybrid
+from dualfield.solvers.idal import IDAL
 from dualfield.solvers.lbfgs import LBFGS
 from dualfield.solvers.oeg import OEG
 from dualfield.solvers.perceptron import Perceptron
@@ -14,10 +16,14 @@ from dualfield.solvers.saga import SAGA
 from dualfield.solvers.sdca import SDCA
 from dualfield.solvers.sgd import SGD
 from dualfield.solvers.smd import SMD
+from dualfield.solvers.soft_bcfw import SoftBCFW
+from dualfield.solvers.soft_sdca import SoftSDCA
 from dualfield.solvers.svrg import SVRG
 
 __all__ = [
     "BY_CLASS_NAME",
+    "GDMM",
+    "IDAL",
     "LBFGS",
     "NAMES",
     "OEG",
@@ -32,13 +38,16 @@ __all__ = [
     "Hybrid",
     "Perceptron",
     "Run",
+    "SoftBCFW",
+    "SoftSDCA",
     "Solver",
     "resolve",
 ]
 
-_ALL = (SDCA, OEG, LBFGS, SAG, SAGA, SVRG, Hybrid, SGD, AdaGrad, SMD, Perceptron)
+_ALL = (SDCA, OEG, LBFGS, SAG, SAGA, SVRG, Hybrid, SGD, AdaGrad, SMD, Perceptron, IDAL, GDMM, SoftSDCA, SoftBCFW)
 BY_CLASS_NAME: dict[str, type[Solver]] = {solver.name: solver for solver in _ALL}
-_BY_NAME = {name.lower(): solver for name, solver in BY_CLASS_NAME.items()}
+_WORDS = {"SoftSDCA": "soft_sdca", "SoftBCFW": "soft_bcfw"}
+_BY_NAME = {_WORDS.get(name, name.lower()): solver for name, solver in BY_CLASS_NAME.items()}
 NAMES = tuple(_BY_NAME)
 
 

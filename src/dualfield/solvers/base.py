@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.fields import Field
+from dualfield.solution import Certificate
 
 __all__ = ["Bound", "Run", "Solver", "check_count", "check_flag", "check_number", "compiled"]
 
@@ -32,6 +33,7 @@ class Run(ABC):
 
     certifies: ClassVar[bool] = True  # whether there is anything to confirm
     updates_within_passes: ClassVar[bool] = True  # whether ``advance`` can stop after so many updates
+    proves: ClassVar[bool] = False  # whether ``bound`` holds even where the field's inference has not converged
 
     def __init__(self, solver: Solver, field: Field, core: Any) -> None:
         self.solver, self.field, self._core = solver, field, core
@@ -56,6 +58,15 @@ class Run(ABC):
     @abstractmethod
     def bound(self) -> Bound:
         """The values that the last confirming pass found."""
+
+    def certificate(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:
+        """Of which problem ``bound`` speaks, at the weights it was confirmed for; if of none, why not, as a clause."""
+        return self.field.certifies(weights)
+
+    @property
+    def remark(self) -> str:
+        """What to say of this run when it has not converged, as a clause; empty: nothing."""
+        return ""
 
     @abstractmethod
     def estimate(self) -> tuple[float, float]:

@@ -1,0 +1,119 @@
+// Solvers that look at single cliques: one class for the entropies that have logarithms, one for those that have not.
+#include <string>
+
+#include "bindings/archives.hpp"
+#include "bindings/bound_fields.hpp"
+#include "bindings/rule_names.hpp"
+#include "bindings/trainable.hpp"
+#include "fields/clique_view.hpp"
+#include "fields/graph.hpp"
+#include "fields/loopy_graph.hpp"
+#include "solvers/clique_ascent.hpp"
+#include "solvers/objective.hpp"
+
+namespace dualfield {
+namespace {
+
+using namespace nb::literals;
+
+template <class Rows>
+std::shared_ptr<const CliqueView> clique_view(const Chain<Rows>& field) {
+    return std::make_shared<ChainCliques<Rows>>(field);
+}
+
+std::shared_ptr<const CliqueView> clique_view(const GeneralField& field) {
+    if (const auto* loopy = dynamic_cast<const LoopyGraph*>(&field)) {
+        require(!loopy->clique_counts().empty(), "this inference has no entropy that is concave clique by clique");
+        return std::make_shared<GraphCliques>(*loopy, loopy->clique_counts());
+    }
+    const auto* exact = dynamic_cast<const Graph*>(&field);
+    require(exact != nullptr, "the field cannot be seen clique by clique");
+    require(exact->forests(), "with exact inference, graphs must be forests to be seen clique by clique");
+    return std::make_shared<GraphCliques>(
+        *exact, counts_by_structure(exact->blocks(), exact->graphs(),
+                                    [](const PairwiseGraph& graph) { return OrientedForests().counts(graph); }));
+}
+
+bool has_logarithms(const GeneralField& field) {
+    const auto* loopy = dynamic_cast<const LoopyGraph*>(&field);
+    return !loopy || loopy->inference() != Inference::kGini;
+}
+template <class Rows>
+bool has_logarithms(const Chain<Rows>&) {
+    return true;
+}
+
+CandidateRule candidate_rule(const std::string& name) {
+    return rule_named<CandidateRule>(name, {{"proximal", CandidateRule::kProximal},
+                                            {"vertex", CandidateRule::kVertex},
+                                            {"active", CandidateRule::kActiveSet}});
+}
+
+template <class F, class Solver>
+void def_constructor(nb::class_<Solver>& bound) {
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, double rho, Index inner_passes, bool multipliers, bool adapt,
+           const std::string& candidate, double subprecision, double epsilon, const std::string& sampling,
+           double non_uniformity, Index permutation_every, std::uint64_t seed) {
+            check_trainable(field);
+            require(std::isfinite(rho) && rho > 0.0, "rho must be positive and finite");
+            require(inner_passes >= 1, "inner_passes must be at least 1");
+            require(std::isnan(epsilon) || (0.0 < epsilon && epsilon <= 1.0), "epsilon must be in (0, 1]");
+            require(has_logarithms(field) == std::is_same_v<Solver, CliqueAscent<Entropic>>,
+                    "the solver is for other entropies");
+            const SamplingRule rule = sampling_rule(sampling);
+            require(rule == SamplingRule::kUniform || rule == SamplingRule::kGap, "cliques have gaps alone");
+            auto view = clique_view(field);
+            nb::gil_scoped_release release;
+            new (self) Solver(std::move(view),
+                              {rho, inner_passes, multipliers, adapt, candidate_rule(candidate), subprecision, epsilon},
+                              {rule, non_uniformity, permutation_every, seed});
+        },
+        "field"_a, "rho"_a, "inner_passes"_a, "multipliers"_a, "adapt"_a, "candidate"_a, "subprecision"_a, "epsilon"_a,
+        "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "seed"_a, nb::keep_alive<1, 2>());
+}
+
+template <class Entropy>
+void bind_ascent(nb::module_& m, const char* name) {
+    using Solver = CliqueAscent<Entropy>;
+    nb::class_<Solver> bound(m, name, "Ascent of the dual clique by clique.");
+    def_constructor<GeneralField>(bound);
+    if constexpr (std::is_same_v<Entropy, Entropic>) {
+        def_constructor<ChainAll>(bound);
+        def_constructor<ChainObserved>(bound);
+    }
+    bound.def("run", &Solver::run, "max_updates"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("weights", [](const Solver& s) { return to_array(s.weights()); })
+        .def("dual_bound", &Solver::dual_bound, "now"_a, nb::call_guard<nb::gil_scoped_release>(),
+             "The largest lower bound on the optimum so far.")
+        .def("measured_gap", &Solver::measured_gap, "max_passes"_a, nb::call_guard<nb::gil_scoped_release>(),
+             "What is left to gain at these multipliers, found by going on with a copy.")
+        .def("save", &save_archive<Solver>)
+        .def("restore", &restore_archive<Solver>, "state"_a)
+        .def("begin_again", &Solver::begin_again, "old_l2"_a)
+        .def_prop_ro("updates_per_pass", &Solver::cliques)
+        .def_prop_ro("updates", &Solver::updates)
+        .def_prop_ro("evaluations", &Solver::evaluations)
+        .def_prop_ro("outer_iterations", &Solver::outer_iterations)
+        .def_prop_ro("inner_passes", &Solver::inner_passes)
+        .def_prop_ro("rho", &Solver::rho)
+        .def_prop_ro("epsilon", &Solver::epsilon)
+        .def_prop_ro("violation", &Solver::violation)
+        .def_prop_ro("augmented_dual", &Solver::augmented_dual)
+        .def_prop_ro("recorded_gap", &Solver::recorded_gap)
+        .def_prop_ro("waited", &Solver::waited)
+        .def_prop_ro("stalled", &Solver::stalled)
+        .def_prop_ro("diverged", &Solver::diverged);
+}
+
+}  // namespace
+
+void bind_clique_solvers(nb::module_& m) {
+    bind_ascent<Entropic>(m, "CliqueAscentEntropic");
+    bind_ascent<Gini>(m, "CliqueAscentGini");
+    m.def("rounding_allowance", &rounding_allowance, "magnitude"_a,
+          "By how much a value computed from terms of this total magnitude may be wrong.");
+}
+
+}  // namespace dualfield

@@ -1,0 +1,228 @@
+// Entropies of single cliques, and what an ascent of the dual needs of them: a candidate to move to, and how far to go.
+//
+// A clique is a node, whose marginals are K numbers, or an edge, whose K x K marginals are followed by their sums over
+// either end. With g the slope of everything but the entropy, which curves along delta by `quadratic`, the clique's part of
+// the dual along delta = nu - mu is
+//     f(gamma) = H(mu + gamma delta) + gamma <g, delta> - gamma^2 / 2 * quadratic.
+//
+//   Entropic   counts times Shannon entropies: of a node tau H(mu); of an edge kappa H(mu) - a H(first) - b H(second),
+//              concave for kappa >= a + b. Candidate: nu ~ mu exp(G / kappa), G = g + grad H(mu); it is the best for a node
+//              whose g stays, and for an edge an ascent. Step: Newton's method (line_search.hpp).
+//   Gini       kappa/2 (1 - |mu|^2). Candidate: the point of the simplex next to mu + G / (kappa + q), where q bounds the
+//              curvature of the rest as if it were the same in all directions. Step: in closed form.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "duality/line_search.hpp"
+
+namespace dualfield {
+
+// By what the entropies of a clique count. A node has `own` alone.
+struct CliqueCount {
+    double own, first = 0.0, second = 0.0;
+};
+
+// A clique as the entropies see it: `pairs` numbers, then two ends of `labels` numbers each, or none (of a node).
+struct CliqueShape {
+    Index pairs, labels;
+    Index size() const { return pairs + 2 * labels; }
+};
+
+// The clique, where it is, and which way is up. `active`: where not null, the states that may have mass.
+struct CliquePoint {
+    CliqueShape shape;
+    CliqueCount count;
+    const double* mu;
+    const double* g;
+    double entropy;    // H(mu)
+    double curvature;  // q
+    const char* active;
+};
+
+// Stands for the logarithm of nothing; unlike -inf it can be multiplied by zero.
+inline constexpr double kExcluded = -1e300;
+
+// x_k = max(0, x_k - t), with t such that their sum is 1 (Held, Wolfe and Crowder, 1974).
+inline void project_to_simplex(Index n, double* x, std::vector<double>& sorted) {
+    sorted.assign(x, x + n);
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    double total = 0.0, threshold = 0.0;
+    for (Index k = 0; k < n; ++k) {
+        total += sorted[k];
+        const double next = (total - 1.0) / static_cast<double>(k + 1);
+        if (sorted[k] <= next) break;
+        threshold = next;
+    }
+    for (Index k = 0; k < n; ++k) x[k] = x[k] > threshold ? x[k] - threshold : 0.0;
+}
+
+class Entropic {
+   public:
+    static double entropy(const CliqueShape& shape, const CliqueCount& count, const double* mu) {
+        return dualfield::entropy(segments(shape, count), mu);
+    }
+
+    // The entropy of epsilon * uniform + (1 - epsilon) * one state.
+    static double mixture(const CliqueShape& shape, const CliqueCount& count, double epsilon) {
+        double value = count.own * mixture_entropy(shape.pairs, epsilon);
+        if (shape.labels > 0) value -= (count.first + count.second) * mixture_entropy(shape.labels, epsilon);
+        return value;
+    }
+
+    // max over the simplex of <g, x> + H(x), of a clique whose ends do not count, and where it is.
+    double conjugate(Index n, double count, const double* g, double* x) const {
+        for (Index k = 0; k < n; ++k) x[k] = g[k] / count;
+        const double log_total = log_sum_exp(n, x);
+        for (Index k = 0; k < n; ++k) x[k] = fast_exp(x[k] - log_total);
+        return count * log_total;
+    }
+
+    // Writes the candidate; returns kappa KL(mu || nu), which is the duality gap of a node.
+    double propose(const CliquePoint& at, double* nu) {
+        const double ends = write_logarithms(at, nu);
+        const double log_total = log_sum_exp(at.shape.pairs, nu);
+        const double gap = at.count.own * (log_total - dot(at.shape.pairs, nu, at.mu)) - at.entropy - ends;
+        for (Index k = 0; k < at.shape.pairs; ++k) nu[k] = fast_exp(nu[k] - log_total);
+        return non_negative(gap);
+    }
+
+    // G, up to a constant.
+    static void slope(const CliquePoint& at, double* out) {
+        const CliqueShape& shape = at.shape;
+        const double* first = at.mu + shape.pairs;
+        const double* second = first + shape.labels;
+        for (Index k = 0; k < shape.pairs; ++k) {
+            out[k] = at.g[k] - at.count.own * log_of(at.mu[k]);
+            if (shape.labels > 0)
+                out[k] += at.count.first * log_of(first[k / shape.labels]) +
+                          at.count.second * log_of(second[k % shape.labels]);
+        }
+    }
+
+    // How far to go along delta, whose slope at 0 is at least about `slope`.
+    LineSearchResult search(const CliquePoint& at, const double* delta, double slope, double residual, double quadratic,
+                            double subprecision) const {
+        const double start = slope / (curvature(at, delta) + quadratic);
+        return newton_line_search(
+            DualAlong{segments(at.shape, at.count), at.mu, delta, slope, residual, quadratic, at.entropy}, subprecision,
+            start < kMostStart ? std::max(start, kLeastStart) : kMostStart);
+    }
+
+   private:
+    // A state that comes from nothing has an infinite slope, and an infinite curvature. Next to a candidate near a vertex the
+    // curvature is so large that Newton's method would believe to have arrived.
+    static constexpr double kLeastStart = 1e-6, kMostStart = 0.95;
+
+    struct Ranges {
+        std::array<Segment, 3> items;
+        int size;
+        const Segment* begin() const { return items.data(); }
+        const Segment* end() const { return items.data() + size; }
+    };
+
+    static Ranges segments(const CliqueShape& shape, const CliqueCount& count) {
+        const Index second = shape.pairs + shape.labels;
+        const bool ends = count.first > 0.0 || count.second > 0.0;
+        return {{{{0, shape.pairs, count.own},
+                  {shape.pairs, shape.labels, -count.first},
+                  {second, shape.labels, -count.second}}},
+                ends ? 3 : 1};
+    }
+
+    static double log_of(double x) { return fast_log(x > kTiny ? x : kTiny); }
+
+    // nu = log mu + G / kappa = (g + a log first + b log second) / kappa; returns a H(first) + b H(second).
+    double write_logarithms(const CliquePoint& at, double* nu) {
+        const Index K = at.shape.labels;
+        const double inverse = 1.0 / at.count.own;
+        double ends = 0.0;
+        if (at.count.first > 0.0 || at.count.second > 0.0) {
+            const double* first = at.mu + at.shape.pairs;
+            const double* second = first + K;
+            logs_.resize(K);
+            for (Index k = 0; k < K; ++k) {
+                logs_[k] = at.count.second * log_of(second[k]);
+                ends -= second[k] * logs_[k];
+            }
+            for (Index s = 0; s < K; ++s) {
+                const double log_first = at.count.first * log_of(first[s]);
+                ends -= first[s] * log_first;
+                for (Index t = 0; t < K; ++t) nu[s * K + t] = inverse * (at.g[s * K + t] + log_first + logs_[t]);
+            }
+        } else {
+            for (Index k = 0; k < at.shape.pairs; ++k) nu[k] = inverse * at.g[k];
+        }
+        if (at.active)
+            for (Index k = 0; k < at.shape.pairs; ++k)
+                if (!at.active[k]) nu[k] = kExcluded;
+        return ends;
+    }
+
+    // -f''(0), without the quadratic.
+    static double curvature(const CliquePoint& at, const double* delta) {
+        double total = 0.0;
+        for (const Segment& s : segments(at.shape, at.count)) {
+            double part = 0.0;
+            for (Index k = s.offset; k < s.offset + s.length; ++k)
+                if (delta[k] != 0.0) part += delta[k] * delta[k] / std::max(at.mu[k], kTiny);
+            total += s.count * part;
+        }
+        return non_negative(total);
+    }
+
+    std::vector<double> logs_;
+};
+
+class Gini {
+   public:
+    static double entropy(const CliqueShape& shape, const CliqueCount& count, const double* mu) {
+        return 0.5 * count.own * (1.0 - squared_norm(shape.pairs, mu));
+    }
+
+    static double mixture(const CliqueShape& shape, const CliqueCount& count, double epsilon) {
+        const double n = static_cast<double>(shape.pairs), rest = epsilon / n, top = 1.0 - epsilon + rest;
+        return 0.5 * count.own * (1.0 - top * top - (n - 1.0) * rest * rest);
+    }
+
+    double conjugate(Index n, double count, const double* g, double* x) {
+        for (Index k = 0; k < n; ++k) x[k] = g[k] / count;
+        project_to_simplex(n, x, sorted_);
+        return dot(n, g, x) + entropy({n, 0}, {count}, x);
+    }
+
+    // Returns the clique's duality gap, which does not depend on the candidate.
+    double propose(const CliquePoint& at, double* nu) {
+        const double inverse = 1.0 / (at.count.own + at.curvature);
+        for (Index k = 0; k < at.shape.pairs; ++k)
+            nu[k] = at.active && !at.active[k] ? kExcluded : at.mu[k] + inverse * (at.g[k] - at.count.own * at.mu[k]);
+        project_to_simplex(at.shape.pairs, nu, sorted_);
+        best_.resize(at.shape.pairs);
+        const double gap =
+            conjugate(at.shape.pairs, at.count.own, at.g, best_.data()) - dot(at.shape.pairs, at.g, at.mu) - at.entropy;
+        return non_negative(gap);
+    }
+
+    static void slope(const CliquePoint& at, double* out) {
+        for (Index k = 0; k < at.shape.pairs; ++k) out[k] = at.g[k] - at.count.own * at.mu[k];
+    }
+
+    LineSearchResult search(const CliquePoint& at, const double* delta, double, double residual, double quadratic,
+                            double) const {
+        const double along = residual - at.count.own * dot(at.shape.pairs, at.mu, delta);
+        const double curvature = at.count.own * squared_norm(at.shape.pairs, delta) + quadratic;
+        if (!(along > 0.0) || !(curvature > 0.0)) return {0.0, at.entropy, 0.0, 1};
+        const double step = std::min(1.0, along / curvature);
+        const double ascent = step * (along - 0.5 * step * curvature);
+        const double entropy = at.entropy + ascent - step * residual + 0.5 * step * step * quadratic;
+        return {step, entropy, ascent, 1};
+    }
+
+   private:
+    std::vector<double> sorted_, best_;
+};
+
+}  // namespace dualfield

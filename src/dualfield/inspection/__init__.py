@@ -1,0 +1,10 @@
+"""Looking inside a fitted :class:`~dualfield.ChainCRF`: its weights by name, and why a token got its label.
+
+Every function returns a :class:`~dualfield.reporting.Table`: print it, show it in a notebook, or take
+``.to_frame()`` for pandas.
+"""
+
+from dualfield.inspection.explanation import Explanation, explain
+from dualfield.inspection.weights import attribute_weights, top_weights, transitions
+
+__all__ = ["Explanation", "attribute_weights", "explain", "top_weights", "transitions"]

@@ -1,0 +1,127 @@
+"""A small table that can be read wherever one is: in a terminal, in a notebook, as a pandas DataFrame, as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from io import StringIO
+from typing import Any
+
+from rich.box import Box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+__all__ = ["Table"]
+
+Row = tuple[Any, ...]
+
+# A line below the head, and nothing else.
+_HEAD_RULE = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Named columns, rows of text and numbers, a title and a note.
+
+    Printing it gives aligned text, ``rich`` prints it with colours, a notebook shows it as HTML.
+
+    Parameters
+    ----------
+    title : str
+        What the rows are.
+    columns : tuple of str
+        Their names.
+    rows : tuple of tuples
+        Strings, numbers, or None where there is nothing to say.
+    note : str
+        A sentence below the table; may be empty.
+    formats : mapping from column to format specification
+        How numbers are shown, ``.3f`` by default for those that are not whole.
+
+    Examples
+    --------
+    >>> table = Table(title="Weights", columns=("label", "weight"), rows=(("NOUN", 1.25), ("VERB", -0.5)))
+    >>> print(table)
+    Weights
+    label   weight
+    ──────────────
+    NOUN     1.250
+    VERB    -0.500
+    >>> table.records()[0]
+    {'label': 'NOUN', 'weight': 1.25}
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+    formats: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dict per row, ready for JSON."""
+        return [dict(zip(self.columns, map(_plain, row), strict=True)) for row in self.rows]
+
+    def to_frame(self) -> Any:
+        """The table as a ``pandas.DataFrame``; pandas is not among the package's own requirements."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_frame() needs pandas, which is not installed: pip install pandas.") from None
+        return pandas.DataFrame(list(self.rows), columns=list(self.columns))
+
+    def cell(self, column: str, value: Any) -> str:
+        """How a value of a column is shown."""
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return "–"
+        if column in self.formats and not isinstance(value, str):
+            return format(value, self.formats[column])
+        return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+    def __str__(self) -> str:
+        # As wide as its content, so that nothing is cut where the output is a file.
+        text = StringIO()
+        Console(file=text, width=100_000, color_system=None, legacy_windows=False).print(self)
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+    def __rich__(self) -> RenderableType:
+        # Text objects, not strings: what stands in brackets in an attribute is no markup.
+        table = RichTable(box=_HEAD_RULE, show_edge=False, pad_edge=False, header_style="bold")
+        for name, numeric in zip(self.columns, self._numeric, strict=True):
+            table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        for row in self.rows:
+            table.add_row(*(Text(self.cell(name, value)) for name, value in zip(self.columns, row, strict=True)))
+        parts: list[RenderableType] = [Text(self.title, style="bold"), table]
+        return Group(*parts, *([Text(self.note)] if self.note else []))
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.columns)
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f'<td style="text-align:{"right" if numeric else "left"}">{escape(self.cell(name, value))}</td>'
+                for name, numeric, value in zip(self.columns, self._numeric, row, strict=True)
+            )
+            + "</tr>"
+            for row in self.rows
+        )
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        caption = f"<caption>{escape(self.title)}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
+
+    @property
+    def _numeric(self) -> list[bool]:
+        """Which columns hold numbers."""
+        columns = [[value for value in column if value is not None] for column in zip(*self.rows, strict=True)]
+        found = [bool(values) and all(isinstance(value, int | float) for value in values) for values in columns]
+        return found or [False] * len(self.columns)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

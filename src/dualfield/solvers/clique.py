@@ -1,0 +1,184 @@
+"""What the methods that look at single cliques share; the compiled side is ``core/solvers/clique_ascent.hpp``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield import _core
+from dualfield.fields import Field
+from dualfield.solution import Certificate
+from dualfield.solvers.base import Bound, Run, Solver, check_count, check_number
+from dualfield.solvers.dual import one_of
+
+__all__ = ["CliqueRun", "CliqueSampling", "CliqueSolver"]
+
+CliqueSampling = Literal["permuted", "uniform", "gap"]
+
+_FIRST_CHECKPOINT = 32
+
+
+@dataclass(frozen=True)
+class CliqueSolver(Solver):
+    """How a method on cliques weighs disagreement and draws cliques; :class:`IDAL` explains the parameters."""
+
+    rho: float = 0.3
+    sampling: CliqueSampling = "permuted"
+    non_uniformity: float = 0.9
+    permutation_every: int = 4
+    subprecision: float = 0.01
+
+    needs: ClassVar[frozenset[str]] = frozenset({"per-clique access"})
+    candidate: ClassVar[str] = "proximal"
+    multipliers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_number(self.name, "rho", self.rho, lambda x: 0 < x < math.inf, "a positive finite number")
+        one_of(self.name, "sampling", self.sampling, ("permuted", "uniform", "gap"))
+        check_number(self.name, "non_uniformity", self.non_uniformity, lambda x: 0 <= x <= 1, "in [0, 1]")
+        check_count(self.name, "permutation_every", self.permutation_every, 0)
+        check_number(self.name, "subprecision", self.subprecision, lambda x: 0 < x < 1, "in (0, 1)")
+
+    @property
+    def if_diverged(self) -> str:
+        return "raise rho, scale the attributes down or raise l2"
+
+    def start(self, field: Field, seed: int) -> CliqueRun:
+        """Bind to a field, with the marginals of every clique next to the truth."""
+        kind = "Gini" if field.entropy == "gini" else "Entropic"
+        core = getattr(_core, f"CliqueAscent{kind}")(
+            field.core,
+            rho=float(self.rho),
+            inner_passes=self._inner_passes(),
+            multipliers=self.multipliers,
+            adapt=self._adapts(),
+            candidate=self.candidate,
+            subprecision=float(self.subprecision),
+            epsilon=math.nan,
+            sampling="gap" if self.sampling == "gap" else "uniform",
+            non_uniformity=float(self.non_uniformity),
+            permutation_every={"permuted": 1, "uniform": 0}.get(self.sampling, int(self.permutation_every)),
+            seed=seed,
+        )
+        return CliqueRun(self, field, core)
+
+    def _inner_passes(self) -> int:
+        return 1
+
+    def _adapts(self) -> bool:
+        return False
+
+
+class CliqueRun(Run):
+    """A method on cliques at work: pseudo-marginals, multipliers, and the weights that go with them."""
+
+    proves: ClassVar[bool] = True
+
+    def __init__(self, solver: CliqueSolver, field: Field, core: Any) -> None:
+        super().__init__(solver, field, core)
+        self._bound = Bound(math.nan, math.nan, math.nan)
+        self._certified = np.zeros(0)
+        self._oracle_calls = 0
+
+    def advance(self, seconds: float, max_updates: int | None = None) -> bool:
+        per_pass = self._core.updates_per_pass
+        missing = per_pass - self._core.updates % per_pass
+        wanted = missing if max_updates is None else min(missing, max_updates)
+        return bool(self._core.run(wanted, seconds) == missing or self._core.diverged)
+
+    def confirm(self, seconds: float) -> bool:
+        weights = self._core.weights()
+        primal, magnitude = self.field.core.primal_bound(weights)
+        dual, allowance = self._core.dual_bound(True), _core.rounding_allowance(magnitude)
+        self._oracle_calls += self.field.n_blocks
+        self._certified = weights
+        if math.isfinite(primal) and dual <= primal + allowance:
+            self._bound = Bound(primal, min(dual, primal), max(0.0, primal - dual) + allowance)
+        else:  # not a number, or a defect: then nothing is certified
+            self._bound = Bound(math.nan, math.nan, math.nan)
+        return True
+
+    def worth_confirming(self, tol: float, understated: float) -> bool:
+        passes = self._core.updates // self._core.updates_per_pass
+        checkpoint = passes >= _FIRST_CHECKPOINT and passes & (passes - 1) == 0  # the powers of two
+        return checkpoint or super().worth_confirming(tol, understated)
+
+    @property
+    def bound(self) -> Bound:
+        return self._bound
+
+    def certificate(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:
+        """Whether inference converged does not matter: its value is an upper bound in any case."""
+        return ("exact" if self.field.exact else "relaxed"), ""
+
+    def estimate(self) -> tuple[float, float]:
+        augmented = self._core.augmented_dual
+        return abs(augmented - self._core.dual_bound(False)), augmented
+
+    @property
+    def stalled(self) -> bool:
+        return bool(self._core.stalled)
+
+    @property
+    def diverged(self) -> bool:
+        return bool(self._core.diverged)
+
+    @property
+    def updates(self) -> int:
+        return int(self._core.updates)
+
+    @property
+    def oracle_calls(self) -> int:
+        return self._oracle_calls
+
+    @property
+    def violation(self) -> float:
+        """``‖Aμ‖`` at the end of the last outer iteration."""
+        return float(self._core.violation)
+
+    @property
+    def remark(self) -> str:
+        disagreement = f"the constraint violation ‖Aμ‖ is {self.violation:.1e}"
+        if not self.solver.multipliers:  # type: ignore[attr-defined]
+            return f"{disagreement}: {self.solver.name} minimises another objective, so its gap does not vanish"
+        if self._core.waited > 0:
+            rest = f"and has not fallen for {self._core.waited} of {self._core.outer_iterations} outer iterations"
+            return f"{disagreement} {rest}; raise rho or inner_passes"
+        return disagreement
+
+    def certified_weights(self) -> npt.NDArray[np.float64]:
+        return self._certified.copy()
+
+    def record(self) -> dict[str, float]:
+        dual = float(self._core.dual_bound(False))
+        inner = float(self._core.recorded_gap)
+        return {
+            "dual": dual,
+            "violation": self.violation,
+            "augmented_dual": float(self._core.augmented_dual),
+            "inner_gap": inner,
+            "outer_gap": float(self._core.augmented_dual) + inner - dual,
+            "outer_iterations": float(self._core.outer_iterations),
+            "inner_passes": float(self._core.inner_passes),
+            "rho": float(self._core.rho),
+        }
+
+    def measured_gap(self, max_passes: int = 1000) -> float:
+        """``max_μ D_ρ(μ, ξ) − D_ρ(μ̂, ξ)`` at the present multipliers, found by going on with a copy."""
+        return float(self._core.measured_gap(max_passes))
+
+    def under_another_penalty(self, field: Field, seed: int) -> CliqueRun:
+        run: CliqueRun = self.solver.start(field, seed)  # type: ignore[assignment]
+        run.restore(self.arrays())
+        run._core.begin_again(self.field.l2)
+        return run
+
+    def begin_at(self, weights: npt.NDArray[np.float64]) -> None:
+        raise TypeError(
+            f"{self.solver.name} cannot start at given weights: its weights belong to marginals; "
+            "leave start out, or take a solver on the primal such as 'lbfgs'."
+        )

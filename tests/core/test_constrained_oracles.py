@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dualfield import oracles
+from dualfield.metrics import chunks
 from tests.core.strategies import assert_close, chains, few_examples
 from tests.enumeration import Enumeration
 
@@ -187,3 +188,20 @@ def test_a_chain_without_a_possible_labelling_is_refused(function: Any) -> None:
     node[1] = -np.inf
     with pytest.raises(ValueError, match="no labelling is possible"):
         function(node, np.zeros((2, 2)))
+
+
+@few_examples
+@given(constrained_chains(max_labellings=81))
+def test_spans_are_weighed_over_the_possible_labellings(chain: Chain) -> None:
+    K = chain[0].shape[1]
+    tags = ["O", "B-X", "I-X", "B-Y"][:K]
+    exact = Enumeration(*chain)
+    spans = [(begin, end, "X") for begin in range(exact.length) for end in range(begin + 1, exact.length + 1)]
+    if K == 1:
+        return
+    found = oracles.span_probabilities(*chain, tags, spans)
+    read = [chunks([tags[k] for k in row]) for row in exact.labellings]
+    expected = [
+        sum(float(p) for p, own in zip(exact.probabilities, read, strict=True) if span in own) for span in spans
+    ]
+    assert_close(found, expected)

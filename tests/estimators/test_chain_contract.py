@@ -33,6 +33,7 @@ DEFAULTS = {
     "warm_start": False,
     "random_state": None,
     "verbose": 0,
+    "constraints": None,
 }
 
 

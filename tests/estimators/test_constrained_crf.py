@@ -12,7 +12,9 @@ import pytest
 from sklearn.base import clone
 
 from dualfield import ChainCRF, ChainCRFCV, Constraints
+from dualfield.inspection import explain
 from dualfield.io.model_file import read_model, write_model
+from dualfield.metrics import chunks
 from tests.zoo import chunk_sequences
 
 SCHEMES = ["bio", "iobes"]
@@ -299,3 +301,43 @@ def test_pairs_of_labels_stay_within_sequences() -> None:
     y = [["B", "A"], ["A", "A"]]
     crf = ChainCRF(constraints=Constraints(["A", "B"], [("A", "B")])).fit([[["a"], ["b"]], [["b"], ["a"]]], y)
     assert all(("A", "B") not in pairwise(labels) for labels in crf.predict([[["a"]] * 5, [["b"]] * 5]))
+
+
+# --- confidences, entities, explanations ---
+
+
+@every_scheme
+def test_confidences_and_entities_are_over_the_allowed_labellings(scheme: str) -> None:
+    crf, X = fitted(scheme), [x[:3] for x in noise(15)]
+    sets = [
+        [None if t else {"O", "B-X", "S-X", "B-geo-loc"} & set(crf.classes_.tolist()) for t in range(len(x))] for x in X
+    ]
+    for allowed in (None, sets):
+        everything = crf.predict_kbest(X, 10**6, allowed=allowed)
+        confidences = crf.predict_confidence(X, allowed=allowed)
+        for best, confidence in zip(everything, confidences, strict=True):
+            assert confidence == pytest.approx(best[0][1])
+        for best, entities in zip(everything, crf.predict_entities(X, allowed=allowed), strict=True):
+            assert [entity[:3] for entity in entities] == chunks(best[0][0])
+            for entity in entities:
+                expected = sum(p for labels, p in best if entity[:3] in chunks(labels))
+                assert entity.probability == pytest.approx(expected, rel=1e-9)
+
+
+def test_explanations_compare_possible_labels() -> None:
+    crf = fitted()
+    x = [["shown=I-X"], ["shown=I-X"]]
+    why = explain(crf, x, 0)
+    assert {why.label, why.against} <= {"O", "B-X", "B-geo-loc"}  # the first label is none inside
+    assert why.probability == pytest.approx(crf.predict_marginals([x])[0][0][crf.classes_.tolist().index(why.label)])
+    assert rules_of(crf).allows(why.labelling)
+    assert rules_of(crf).allows(why.alternative)
+    with pytest.raises(ValueError, match="the model's constraints rule out the label 'I-X' at position 0"):
+        explain(crf, x, 0, against="I-X")
+
+
+def test_a_label_without_alternative_needs_no_explanation() -> None:
+    rules = Constraints(["A", "B"], begin=["B"])
+    crf = ChainCRF(constraints=rules).fit([[["a"], ["b"]], [["a"]]], [["A", "B"], ["A"]])
+    with pytest.raises(ValueError, match="'A' is the only label possible at position 0"):
+        explain(crf, [["a"], ["b"]], 0)

@@ -96,7 +96,7 @@ BAD_Y: dict[str, tuple[Any, type[Exception], str]] = {
     "one label only": ([["N", "N"], ["N", "N"], ["N"]], ValueError, "at least two different labels .* only 'N'"),
     "a flat list": (["N", "V", "N"], TypeError, "y is a flat list of labels"),
     "mixed types": ([["N", 1], Y[1], Y[2]], TypeError, "label 1 of sequence 0 is 1 of type int"),
-    "a missing label": ([Y[0], ["V", None], Y[2]], ValueError, "label 1 of sequence 1 is None"),
+    "a missing label": ([Y[0], ["V", float("nan")], Y[2]], ValueError, "label 1 of sequence 1 is nan"),
     "NaN": ([Y[0], ["V", np.nan], Y[2]], ValueError, "label 1 of sequence 1 is nan"),
     "real numbers": ([[0.5, 1.5], [1.5, 0.5], [0.5]], TypeError, "label 0 of sequence 0 is 0.5 of type float"),
     "truth values": ([[True, False], [True, False], [True]], TypeError, "label 0 of sequence 0 is True of type bool"),

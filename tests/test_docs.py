@@ -20,6 +20,7 @@ PAGES = [
     "README.md",
     "docs/coming-from-sklearn-crfsuite.md",
     "docs/graphs.md",
+    "docs/label-knowledge.md",
     "docs/looking-inside.md",
     "docs/templates.md",
 ]

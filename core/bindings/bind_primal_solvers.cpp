@@ -216,6 +216,7 @@ void bind_all(nb::module_& m, const std::string& field) {
     bind_smd<F>(m, ("SMD" + field).c_str());
     bind_perceptron<F>(m, ("Perceptron" + field).c_str());
     bind_lbfgs<F>(m, ("LBFGS" + field).c_str());
+    bind_owlqn<F>(m, field);
 }
 
 }  // namespace
@@ -225,9 +226,6 @@ void bind_primal_solvers(nb::module_& m) {
     bind_all<ChainObserved>(m, "ChainObserved");
     bind_all<Multiclass>(m, "Multiclass");
     bind_all<GeneralField>(m, "GeneralField");
-    bind_owlqn<ChainAll>(m, "ChainAll");
-    bind_owlqn<ChainObserved>(m, "ChainObserved");
-    bind_owlqn<Multiclass>(m, "Multiclass");
 }
 
 }  // namespace dualfield

@@ -34,6 +34,7 @@ DEFAULTS = {
     "random_state": None,
     "verbose": 0,
     "l1": 0.0,
+    "constraints": None,
 }
 
 

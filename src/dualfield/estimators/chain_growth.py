@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.estimators.training import check_parameters, train
-from dualfield.features import Columns, Encoded, Vocabulary, encode, encode_labels
+from dualfield.features import Columns, Encoded, Vocabulary, encode, encode_labels, resolve_constraints
 from dualfield.fields import Chain, ChainLayout
 from dualfield.fields.chain import frequent
+from dualfield.fields.chain_masks import check_labels
 
 if TYPE_CHECKING:
     from dualfield.estimators.chain_crf import ChainCRF
@@ -54,6 +55,8 @@ def go_on(
     y = list(y) if isinstance(y, Iterable) and not isinstance(y, str | Mapping) else y
     labels = _all_labels(y, fresh, classes, crf.classes_ if known else None)
     _, codes = encode_labels(y, fresh.lengths, labels)
+    rules = resolve_constraints(crf.constraints, labels)
+    check_labels(codes, fresh.offsets, labels, rules, None)
     fresh = frequent(fresh, crf.min_count, crf.vocabulary_ if known else None)
     encoded = fresh.translate(_joined(crf.vocabulary_, fresh.vocabulary)) if known else fresh
     layout = ChainLayout.from_data(
@@ -65,6 +68,7 @@ def go_on(
         bias=crf.bias,
         begin=crf.begin,
         end=crf.end,
+        constraints=rules,
     )
     start = None
     if known:
@@ -107,6 +111,8 @@ def _with_weights_of(old: ChainLayout, new: ChainLayout, labels: npt.NDArray[np.
     k = new.n_labels
     before, after = np.divmod(old.transitions, old.n_labels)
     transitions = np.union1d(new.transitions, labels[before] * k + labels[after]).astype(np.int32)
+    if new.constraints is not None:
+        transitions = transitions[new.constraints.transitions.ravel()[transitions]]
     rows = new.rows
     if rows is not None:
         attribute, label = old._state_pairs()
@@ -114,4 +120,4 @@ def _with_weights_of(old: ChainLayout, new: ChainLayout, labels: npt.NDArray[np.
         keys = np.union1d(attribute * k + labels[label], there_attribute * k + there_label)
         counts = np.bincount(keys // k, minlength=new.n_attributes)
         rows = np.concatenate(([0], np.cumsum(counts))).astype(np.int64), (keys % k).astype(np.int32)
-    return ChainLayout(new.n_attributes, k, transitions, rows, new.bias, new.begin, new.end)
+    return ChainLayout(new.n_attributes, k, transitions, rows, new.bias, new.begin, new.end, new.constraints)

@@ -28,7 +28,7 @@ __all__ = [
 
 # What fields offer to solvers, by their inference.
 APPROXIMATE = frozenset({"marginals", "Hessian-vector products", "decoding"})
-EXACT = APPROXIMATE | {"exact marginals", "entropy", "clique tables", "compact potentials"}
+EXACT = APPROXIMATE | {"exact marginals", "entropy", "clique tables", "compact potentials", "independent nodes"}
 PER_CLIQUE = frozenset({"per-clique access"})  # and entropies that are concave clique by clique
 
 

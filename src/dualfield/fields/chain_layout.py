@@ -15,12 +15,14 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield import _core
-from dualfield.features import Encoded
+from dualfield.features import Constraints, Encoded
+from dualfield.fields.chain_masks import Observed, constrain
 
 __all__ = ["ChainLayout"]
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,8 @@ class ChainLayout:
         For observed state features: where each attribute's row starts, and the labels of all rows. None: all pairs.
     bias, begin, end : bool
         Whether there is a weight per label at every position, at the first, at the last.
+    constraints : Constraints, optional
+        Which labellings are allowed; its labels are those of the model, in their order.
     """
 
     n_attributes: int
@@ -46,6 +50,7 @@ class ChainLayout:
     bias: bool
     begin: bool
     end: bool
+    constraints: Constraints | None = None
     _pairs: Any = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -60,22 +65,32 @@ class ChainLayout:
         bias: bool,
         begin: bool,
         end: bool,
+        constraints: Constraints | None = None,
+        observed: Observed | None = None,
     ) -> ChainLayout:
-        """Choose the weights for labelled data; ``codes`` are its labels, position after position."""
+        """Choose the weights for labelled data; ``codes`` are its labels, position after position.
+
+        ``observed`` stands for the pairs that occur where labels are known in part.
+        """
         for name, value in (("state_features", state_features), ("transitions", transitions)):
             if value not in ("all", "observed"):
                 raise ValueError(f"{name} must be 'all' or 'observed'; got {value!r}.")
         n_attributes = len(encoded.vocabulary)
         rows = None
         if state_features == "observed":
-            rows = _core.observed_pairs(encoded.offsets, encoded.indptr, encoded.indices, n_attributes, n_labels, codes)
+            seen, labels = (encoded, codes) if observed is None else (observed.positions, observed.codes)
+            rows = _core.observed_pairs(seen.offsets, seen.indptr, seen.indices, n_attributes, n_labels, labels)
         flat = np.arange(n_labels * n_labels, dtype=np.int32)
-        if transitions == "observed":
+        if transitions == "observed" and observed is not None:
+            flat = observed.transitions
+        elif transitions == "observed":
             inner = np.ones(len(codes), dtype=bool)
             inner[encoded.offsets[1:] - 1] = False  # the last position of a sequence starts no transition
             before = np.flatnonzero(inner)
             flat = np.unique(codes[before] * np.int32(n_labels) + codes[before + 1]).astype(np.int32)
-        return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end))
+        if constraints is not None:
+            flat = flat[constraints.transitions.ravel()[flat]]
+        return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end), constraints)
 
     def __post_init__(self) -> None:
         # The compiled rows check themselves once, so that predicting a short sentence costs little.
@@ -84,7 +99,7 @@ class ChainLayout:
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.n_attributes, self.n_labels, self.transitions, self.rows, self.bias, self.begin, self.end)
-        return ChainLayout, parts
+        return ChainLayout, (*parts, self.constraints)
 
     @property
     def n_state_weights(self) -> int:
@@ -153,8 +168,15 @@ class ChainLayout:
         codes: npt.NDArray[np.int32] | None = None,
         sample_weight: FloatArray | None = None,
         l2: float = 1.0,
+        *,
+        allowed: BoolArray | None = None,
+        candidates: BoolArray | None = None,
     ) -> Any:
-        """The compiled field over data; without ``codes`` it can predict, not train."""
+        """The compiled field over data; without ``codes`` it can predict, not train.
+
+        ``allowed`` and ``candidates``, arrays (positions, K), are the labels that positions may have, and those among
+        which the true ones are.
+        """
         arguments = (
             encoded.offsets,
             encoded.indptr,
@@ -170,7 +192,8 @@ class ChainLayout:
             sample_weight,
             l2,
         )
-        return _core.ChainAll(*arguments) if self._pairs is None else _core.ChainObserved(*arguments, self._pairs)
+        chain = _core.ChainAll(*arguments) if self._pairs is None else _core.ChainObserved(*arguments, self._pairs)
+        return constrain(chain, self.n_labels, self.constraints, allowed, candidates)
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
         """The parts of a weight vector by name.

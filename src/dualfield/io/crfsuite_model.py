@@ -150,8 +150,13 @@ def _model(name: str, file: _File) -> ChainCRF:
     source, chosen = _references(file, "LFRF", label_refs_at, n_labels, features, _TRANSITION, n_labels)
     flat = code_of[source] * n_labels + code_of[features["destination"][chosen].astype(np.int64)]
     transitions, transition_weights = _sorted("transition", flat, features["weight"][chosen])
+    n_transitions = len(chosen)
     source, chosen = _references(file, "AFRF", attribute_refs_at, n_attributes, features, _STATE, n_labels)
     flat = source * n_labels + code_of[features["destination"][chosen].astype(np.int64)]
+    if n_transitions + len(chosen) != n_features:
+        raise _Damage(
+            f"it has {n_features} features, but {n_transitions} belong to labels and {len(chosen)} to attributes"
+        )
     pairs, state_weights = _sorted("state", flat, features["weight"][chosen])
     starts = np.searchsorted(pairs, np.arange(n_attributes + 1, dtype=np.int64) * n_labels).astype(np.int64)
 

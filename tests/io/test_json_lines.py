@@ -101,7 +101,7 @@ GOOD = '{"tokens": ["a"], "labels": ["A"]}'
         ("[" * 100_000, "line 2: it is no JSON ("),
         ('["a"]', 'line 2: expected a JSON object, found ["a"].'),
         ("{}", 'line 2: expected either "tokens" or "features", found neither.'),
-        ('{"tokens": ["a"], "features": [["a"]]}', "found both"),
+        ('{"tokens": ["a"], "features": [["a"]]}', 'line 2: expected either "tokens" or "features", found both'),
         ('{"tokens": []}', 'line 2: expected "tokens" to be a list that is not empty, found [].'),
         ('{"tokens": "ab"}', 'line 2: expected "tokens" to be a list that is not empty, found "ab".'),
         ('{"tokens": [1], "labels": ["A"]}', "line 2: expected token 0 to be a string or a list of strings, found 1."),
@@ -115,6 +115,10 @@ GOOD = '{"tokens": ["a"], "labels": ["A"]}'
         ('{"tokens": ["a"], "labels": ["A"], "weight": -1}', 'line 2: expected "weight" to be a finite number'),
         ('{"tokens": ["a"], "labels": ["A"], "weight": NaN}', 'line 2: expected "weight" to be a finite number'),
         ('{"tokens": ["a"], "labels": ["A"], "weight": true}', 'line 2: expected "weight" to be a finite number'),
+        (
+            '{"tokens": ["a"], "labels": ["A"], "weight": 1' + "0" * 400 + "}",
+            'line 2: expected "weight" to be a finite',
+        ),
         ('{"tokens": ["\\ud800"], "labels": ["A"]}', "line 2: it holds a lone surrogate"),
     ],
 )
@@ -128,6 +132,7 @@ def test_mistakes_are_named_with_their_line(line: str, message: str) -> None:
     [
         ('{"n": NaN}', "the file, line 2: "),
         ('{"n": null}', "the file, line 2: "),
+        ('{"n": 1' + "0" * 400 + "}", "the file, line 2: "),
         ("[1]", "the file, line 2: "),
         ("3", "the file, line 2: position 0 is"),
     ],

@@ -14,7 +14,7 @@ keys mean nothing here, and tagging passes them on.
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -206,7 +206,7 @@ def parse_json_line(name: str, number: int, line: bytes) -> tuple[dict[str, Any]
     if "labels" in record:
         _check_labels(place, record["labels"], len(sequence))
     weight = record.get("weight", 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not (math.isfinite(weight) and weight >= 0):
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= sys.float_info.max:
         raise ValueError(f'{place}: expected "weight" to be a finite number, not negative, found {_shown(weight)}.')
     return record, kind
 

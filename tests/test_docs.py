@@ -16,7 +16,7 @@ import pytest
 import dualfield
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/graphs.md", "docs/looking-inside.md", "docs/templates.md"]
+PAGES = ["README.md", "docs/formats.md", "docs/graphs.md", "docs/looking-inside.md", "docs/templates.md"]
 MODULES = [
     "dualfield",
     *(

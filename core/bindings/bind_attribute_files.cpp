@@ -40,12 +40,9 @@ nb::bytes write_attributes(Vector<std::int64_t> offsets, Vector<std::int64_t> in
     require(labels.shape(0) == positions, "every position needs a label");
     require(!values || values->shape(0) == entries, "every entry needs a value");
     require(!weights || weights->shape(0) == sequences, "every sequence needs a weight");
-    const text::AttributeArrays arrays{{offsets.data(), sequences + 1},
-                                       {indptr.data(), positions + 1},
-                                       {indices.data(), entries},
-                                       values ? values->data() : nullptr,
-                                       {labels.data(), positions},
-                                       weights ? weights->data() : nullptr};
+    const text::AttributeArrays arrays{{offsets.data(), sequences + 1}, {indptr.data(), positions + 1},
+                                       {indices.data(), entries},       values ? values->data() : nullptr,
+                                       {labels.data(), positions},      weights ? weights->data() : nullptr};
     std::string written;
     {
         nb::gil_scoped_release release;

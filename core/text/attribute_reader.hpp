@@ -156,8 +156,7 @@ class AttributeReader {
             if (declared_) fault("a weight without a sequence; put it on the line before the first token");
             return;
         }
-        if (declared_ && weight_ != 1.0 && file_.weights.empty())
-            file_.weights.assign(file_.offsets.size() - 1, 1.0);
+        if (declared_ && weight_ != 1.0 && file_.weights.empty()) file_.weights.assign(file_.offsets.size() - 1, 1.0);
         weighted_ = weighted_ || (declared_ && weight_ != 1.0);
         if (weighted_) file_.weights.push_back(declared_ ? weight_ : 1.0);
         file_.offsets.push_back(n);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,10 @@ def test_a_model_of_crfsuite_becomes_ours(command: Run) -> None:
     assert (code, out) == (0, "")
     assert "2 labels" in err
     np.testing.assert_array_equal(ChainCRF.load("m").weights_, read_crfsuite_model("m.crfsuite").weights_)
+    Path("packed").write_bytes(gzip.compress(Path("m.crfsuite").read_bytes()))
+    assert command("convert", "packed", "n")[0] == 0
+    np.testing.assert_array_equal(ChainCRF.load("n").weights_, ChainCRF.load("m").weights_)
+    Path("n").unlink()
     assert command("convert", "m.crfsuite", "-")[0] == 2
     assert "leave them out" in command("convert", "m.crfsuite", "n", "--to", "jsonl")[2]
     Path("m.crfsuite").write_bytes(Path("m.crfsuite").read_bytes()[:-1])

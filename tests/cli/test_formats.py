@@ -209,6 +209,9 @@ def test_training_refuses_in_one_sentence(command: Run, arguments: tuple[str, ..
 def test_kinds_of_files_and_models_are_not_confused(command: Run) -> None:
     trained(command, "a.txt")
     assert "makes its attributes of tokens" in command("tag", "a.crfsuite", "-m", "m", "--format", "attributes")[2]
+    for option in (("--separator", "|"), ("--comment", "#"), ("--docstart", "keep")):
+        code, _, err = command("tag", "tokens.jsonl", "-m", "m", "--format", "jsonl", *option)
+        assert (code, f"{option[0]} is for column files" in err) == (2, True)
     trained(command, "a.crfsuite")
     assert "trained on attributes" in command("eval", "a.txt", "-m", "m", "--format", "columns")[2]
     ChainCRF().fit([np.eye(2)] * 2, [["a", "b"]] * 2).save("arrays")

@@ -131,7 +131,6 @@ def read_for_eval(path: str, crf: ChainCRF, source: Recipe | Given, layout: Layo
     if isinstance(source, Recipe):
         tokens = read_labelled(path, source, layout, encoding)
         return Labelled(source.attributes(tokens, crf), tokens.labels(source.label), source, tokens)
-    layout.check_bare()
     return read_given(path, source.format, encoding, names_of(crf))
 
 

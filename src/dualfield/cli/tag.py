@@ -120,9 +120,12 @@ def _layout(
     given = docstart.value if docstart else None
     if isinstance(source, Given):
         layout = Layout(source.format, separator, comment, given or "drop")
+    else:
+        layout = source.layout.but_for(separator, comment, given, format.value if format else None)
+        if layout.format == "attributes":
+            raise ValueError("the model makes its attributes of tokens; an attribute file has none.")
+    if layout.format in ("attributes", "jsonl"):
         layout.check_bare()
-        return layout
-    layout = source.layout.but_for(separator, comment, given, format.value if format else None)
-    if layout.format == "attributes":
-        raise ValueError("the model makes its attributes of tokens; an attribute file has none.")
+        if docstart is not None:
+            raise ValueError(f"--docstart is for column files; leave it out with --format {layout.format}.")
     return layout

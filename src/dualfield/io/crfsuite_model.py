@@ -19,7 +19,9 @@ Nothing of the file is trusted: an offset, a number or a string that does not fi
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +30,7 @@ import numpy.typing as npt
 from dualfield.features.vocabulary import Vocabulary
 from dualfield.fields.chain_layout import ChainLayout
 from dualfield.io.atomic import PathLike
-from dualfield.io.content import read_packed
+from dualfield.io.content import GZIP, read_packed
 from dualfield.solution import Solution
 
 if TYPE_CHECKING:
@@ -47,12 +49,14 @@ Numbers = npt.NDArray[np.int64]
 
 
 def is_crfsuite_model(path: PathLike) -> bool:
-    """Whether a file begins like a CRFsuite model."""
+    """Whether a file, packed or not, begins like a CRFsuite model."""
     try:
         with open(path, "rb") as file:
+            packed = file.read(len(GZIP)) == GZIP
+        with gzip.open(path) if packed else open(path, "rb") as file:
             return file.read(len(CRFSUITE)) == CRFSUITE
-    except OSError:
-        return False
+    except (OSError, EOFError, zlib.error):
+        return False  # whoever reads it says what is wrong
 
 
 def read_crfsuite_model(path_or_file: PathLike | IO[bytes]) -> ChainCRF:

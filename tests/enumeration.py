@@ -85,8 +85,8 @@ class Enumeration:
         return entropy(self.log_probabilities)
 
     def kbest(self, k: int) -> tuple[npt.NDArray[np.int64], Array]:
-        """The k best labellings and their scores, best first; ``kbest(1)`` is Viterbi's answer."""
-        order = np.argsort(-self.scores, kind="stable")[:k]
+        """The k best possible labellings and their scores, best first; ``kbest(1)`` is Viterbi's answer."""
+        order = np.argsort(-self.scores, kind="stable")[: min(k, int((self.scores > -np.inf).sum()))]
         return self.labellings[order], self.scores[order]
 
     def score(self, labels: npt.ArrayLike) -> np.longdouble:

@@ -96,7 +96,7 @@ BAD_Y: dict[str, tuple[Any, type[Exception], str]] = {
     "one label only": ([["N", "N"], ["N", "N"], ["N"]], ValueError, "at least two different labels .* only 'N'"),
     "a flat list": (["N", "V", "N"], TypeError, "y is a flat list of labels"),
     "mixed types": ([["N", 1], Y[1], Y[2]], TypeError, "label 1 of sequence 0 is 1 of type int"),
-    "a missing label": ([Y[0], ["V", None], Y[2]], ValueError, "label 1 of sequence 1 is None"),
+    "a missing label": ([Y[0], ["V", float("nan")], Y[2]], ValueError, "label 1 of sequence 1 is nan"),
     "NaN": ([Y[0], ["V", np.nan], Y[2]], ValueError, "label 1 of sequence 1 is nan"),
     "real numbers": ([[0.5, 1.5], [1.5, 0.5], [0.5]], TypeError, "label 0 of sequence 0 is 0.5 of type float"),
     "truth values": ([[True, False], [True, False], [True]], TypeError, "label 0 of sequence 0 is True of type bool"),
@@ -118,6 +118,7 @@ def test_bad_labels_are_refused(kind: str) -> None:
 NOT_A_NUMBER = [float("nan"), float("inf"), "1", None]
 BAD_PARAMETERS = [
     *(("l2", value, "l2 must be a positive finite number") for value in (0, -1.0, True, *NOT_A_NUMBER)),
+    *(("l1", value, "l1 must be a finite number, not negative") for value in (-1.0, True, *NOT_A_NUMBER)),
     *(("tol", value, "tol must be a finite number, not negative") for value in (-1e-9, *NOT_A_NUMBER)),
     *(("max_passes", value, "max_passes must be a positive integer") for value in (0, -1, 1.5, True, "9", None)),
     *(("solver", value, "solver must be one of 'auto', 'sdca', 'oeg'") for value in ("newton", "SDCA", None, 3, [])),

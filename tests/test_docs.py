@@ -16,7 +16,15 @@ import pytest
 import dualfield
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/formats.md", "docs/graphs.md", "docs/looking-inside.md", "docs/templates.md"]
+PAGES = [
+    "README.md",
+    "docs/coming-from-sklearn-crfsuite.md",
+    "docs/formats.md",
+    "docs/graphs.md",
+    "docs/label-knowledge.md",
+    "docs/looking-inside.md",
+    "docs/templates.md",
+]
 MODULES = [
     "dualfield",
     *(

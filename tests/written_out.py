@@ -19,7 +19,7 @@ class Block:
 
     def __init__(self, labellings: Any, vectors: Any, true_labels: Any, c: float) -> None:
         self.labellings, self.vectors, self.c = labellings, vectors, c
-        self.truth = vectors[np.flatnonzero((labellings == true_labels).all(axis=1))[0]]
+        self.truth = next(iter(vectors[(labellings == true_labels).all(axis=1)]), None)  # None: known in part only
 
     def probabilities(self, w: Any) -> tuple[Any, Any]:
         """(log Z, p) in extended precision."""
@@ -93,6 +93,7 @@ class WrittenOut:
         encoded, field = self.field.encoded, self.field
         first, last = encoded.offsets[i], encoded.offsets[i + 1]
         labellings = all_labellings(last - first, len(field.classes))
+        labellings = labellings[allowed_rows(field, i, labellings)]
         vectors = np.zeros((len(labellings), self.dimension))
 
         def add(row: int, key: Any, value: float) -> None:
@@ -135,6 +136,18 @@ class WrittenOut:
         labels = np.tile(field.codes[offsets[i] : offsets[i + 1]], (K, 1))
         labels[:, v - offsets[i]] = np.arange(K)
         return Block(all_labellings(1, K), np.array([graph_features(field, i, y) for y in labels]), [field.codes[v]], c)
+
+
+def allowed_rows(field: Any, i: int, labellings: Any) -> Any:
+    """Which labellings of sequence i the constraints and the allowed sets of a chain leave, one truth value each."""
+    rules, first = field.layout.constraints, field.encoded.offsets[i]
+    kept = np.ones(len(labellings), dtype=bool)
+    for row, labels in enumerate(labellings.tolist()):
+        if rules is not None:
+            kept[row] = rules.allows([rules.labels[k] for k in labels])
+        if field.allowed is not None:
+            kept[row] &= all(field.allowed[first + t, k] for t, k in enumerate(labels))
+    return kept
 
 
 def graph_features(field: Any, i: int, labels: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dualfield import LBFGS, OEG, SDCA, Solution, fields, solve
+from dualfield import LBFGS, OEG, SDCA, Constraints, Solution, fields, solve
 from dualfield.fields import Field
 from dualfield.solvers import GDMM, IDAL, SAG, SAGA, SGD, SMD, SVRG, AdaGrad, Hybrid, SoftBCFW, SoftSDCA, Solver
 
@@ -82,6 +82,51 @@ def word_sequences(n: int, seed: int = 0) -> tuple[list[Any], list[Any]]:
     return X, y
 
 
+def chunk_sequences(n: int, scheme: str = "bio", longest: int = 5, seed: int = 0) -> tuple[list[Any], list[Any]]:
+    """Sequences with chunks of two types, as BIO or IOBES writes them, and attributes that tell of them with noise."""
+    random = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        tags: list[str] = []
+        length = int(random.integers(1, longest + 1))
+        while len(tags) < length:
+            kind, size = random.choice(["X", "geo-loc"]), min(int(random.integers(1, 4)), length - len(tags))
+            if random.random() < 0.4:
+                tags.append("O")
+            elif scheme == "bio":
+                tags += [f"B-{kind}", *[f"I-{kind}"] * (size - 1)]
+            else:
+                tags += [f"S-{kind}"] if size == 1 else [f"B-{kind}", *[f"I-{kind}"] * (size - 2), f"E-{kind}"]
+        shown = [tag if random.random() < 0.7 else "noise" for tag in tags]
+        X.append([[f"shown={tag}", f"letter={tag[0]}"] for tag in shown])
+        y.append(tags)
+    return X, y
+
+
+def allowed_around(y: list[Any], labels: int, seed: int = 0) -> list[Any]:
+    """For some positions a set of labels with the true one among them."""
+    random = np.random.default_rng(seed)
+
+    def entry(label: int) -> Any:
+        return None if random.random() < 0.5 else {int(label), *random.integers(labels, size=2).tolist()}
+
+    return [None if i % 4 == 3 else [entry(label) for label in sequence] for i, sequence in enumerate(y)]
+
+
+def ordered_sequences(n: int, seed: int = 0) -> tuple[list[Any], list[Any]]:
+    """Dense sequences whose labels never fall by more than one, and never end in 0."""
+    X, y = dense_sequences(n, seed=seed)
+    for labels in y:
+        for t in range(1, len(labels)):
+            labels[t] = max(labels[t], labels[t - 1] - 1)
+        labels[-1] = max(labels[-1], 1)
+    return X, y
+
+
+# For ordered_sequences.
+FALLS = Constraints([0, 1, 2, 7], transitions=[(2, 0), (7, 0)], end=[0])
+
+
 def random_graphs(
     n: int, labels: int = 3, columns: int = 3, largest: int = 4, edge_width: int | None = None, seed: int = 0
 ) -> tuple[list[Any], list[Any]]:
@@ -113,6 +158,12 @@ def chain(X: Any, y: Any, **options: Any) -> Field:
     return fields.Chain(X, y, **options)
 
 
+def chain_of_allowed(n: int) -> Field:
+    """Constraints, and sets of allowed labels at some positions."""
+    X, y = ordered_sequences(n, seed=1)
+    return fields.Chain(X, y, constraints=FALLS, allowed=allowed_around(y, 3), l2=0.1)
+
+
 def points(n: int, labels: int = 3, columns: int = 5, seed: int = 0) -> tuple[Any, Any]:
     """Normal vectors and labels that depend on them, with noise."""
     random = np.random.default_rng(seed)
@@ -127,6 +178,11 @@ def weights_with_zeros(n: int) -> Any:
     return np.resize([1.0, 0.0, 2.5, 0.3], n)
 
 
+def constrained(name: str) -> bool:
+    """Whether some labellings of the problem are forbidden."""
+    return name in ("chain-bio", "chain-iobes", "chain-forbidden", "chain-allowed")
+
+
 PROBLEMS: dict[str, Callable[[], Field]] = {
     "chain-dense": lambda: chain(*dense_sequences(12)),
     "chain-words": lambda: chain(*word_sequences(10)),
@@ -139,6 +195,12 @@ PROBLEMS: dict[str, Callable[[], Field]] = {
     "chain-duplicates": lambda: chain(*(part * 3 for part in word_sequences(4))),
     "chain-strong-penalty": lambda: chain(*dense_sequences(12), l2=1e3),
     "chain-weak-penalty": lambda: chain(*dense_sequences(8), l2=1e-2),
+    "chain-bio": lambda: chain(*chunk_sequences(12), constraints="bio"),
+    "chain-iobes": lambda: chain(
+        *chunk_sequences(12, "iobes", 4), constraints="iobes", state_features="observed", transitions="observed"
+    ),
+    "chain-forbidden": lambda: chain(*ordered_sequences(12), constraints=FALLS, sample_weight=weights_with_zeros(12)),
+    "chain-allowed": lambda: chain_of_allowed(12),
     "multiclass-dense": lambda: fields.Multiclass(*points(30)),
     "multiclass-two-labels": lambda: fields.Multiclass(*points(20, labels=2)),
     "multiclass-bare": lambda: fields.Multiclass(*points(20), bias=False),

@@ -37,7 +37,7 @@ from dualfield.solvers import GDMM, IDAL, SoftBCFW, SoftSDCA, Solver
 
 RESULTS = Path(__file__).parents[1] / "results" / "hu_obozinski.json"
 METHODS: dict[str, type[Any]] = {"IDAL": IDAL, "GDMM": GDMM, "SoftSDCA": SoftSDCA, "SoftBCFW": SoftBCFW}
-RHOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+RHOS = (0.03, 0.1, 0.3, 1.0, 3.0)
 LEVELS = (1e-2, 1e-3, 1e-4, 1e-6)
 TITLES = {"grid": "Denoising, 32 × 32 grids", "multilabel": "Ten labels, fully connected"}
 
@@ -105,7 +105,7 @@ def follow(field: Field, name: str, rho: float | None, solver: Solver, optimum: 
     """A run, looked at after 1, 2, 3, 5, 7, 10, 15, ... passes, until 1e-7 of the optimum or the budget is reached."""
     rows: list[dict[str, float]] = []
     checkpoints = {max(k + 1, round(1.4**k)) for k in range(25)}
-    most_passes, most_seconds = (20, 5.0) if quick else (2000, 40.0)
+    most_passes, most_seconds = (20, 5.0) if quick else (2000, 12.0)
 
     def look(progress: Progress) -> bool:
         if progress.passes not in checkpoints:
@@ -234,7 +234,10 @@ def show_rate(found: dict[str, Any], path: Path) -> None:
     # Corollary 2 wants pi, the rate of an inner update: here from how far a pass brings the inner gap.
     excess = columns["suboptimality"] - np.maximum(columns["outer_gap"], 0.0)
     needed = np.max(excess / np.maximum(columns["inner_gap"], 1e-300) * (excess > 1e-10))
-    print(f"  Corollary 2 holds along the run for 1/pi >= {needed:.3g}; a pass is {found['cliques']} updates")
+    if needed > 0:
+        print(f"  Corollary 2 holds along the run for 1/pi >= {needed:.3g}; a pass is {found['cliques']} updates")
+    else:
+        print("  Corollary 2 holds along the run whatever pi: P(w) - P* never passes the outer gap alone")
 
 
 if __name__ == "__main__":

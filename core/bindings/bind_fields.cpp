@@ -1,8 +1,8 @@
 // Fields: training problems and what they say under given weights. Arrays are viewed, not copied; the Python
 // object keeps them alive.
 #include "bindings/bound_fields.hpp"
+#include "bindings/chain_methods.hpp"
 #include "bindings/field_arrays.hpp"
-#include "bindings/field_methods.hpp"
 #include "bindings/span_methods.hpp"
 
 namespace dualfield {
@@ -16,50 +16,6 @@ ChainShape shape_of(Index K, const Vector<std::int32_t>& transitions, bool bias,
         require(s == 0 || shape.transitions[s - 1] < shape.transitions[s], "transitions must increase");
     }
     return shape;
-}
-
-template <class Rows>
-void bind_chain(nb::class_<Chain<Rows>>& bound) {
-    using namespace nb::literals;
-    using F = Chain<Rows>;
-    bind_common(bound);
-    bind_span_methods(bound);
-    bound
-        .def(
-            "kbest",
-            [](const F& field, Vector<double> w, Index i, Index k) {
-                check_weights(field, w);
-                check_range(field, i, i + 1);
-                require(k >= 1, "k must be at least 1");
-                k = std::min(k, labellings(field.length(i), field.labels()));
-                const std::size_t T = static_cast<std::size_t>(field.length(i));
-                std::vector<std::int32_t> paths(static_cast<std::size_t>(k) * T);
-                std::vector<double> log_p(static_cast<std::size_t>(k));
-                Index found = 0;
-                {
-                    nb::gil_scoped_release release;
-                    found = kbest_of_block(field, w.data(), i, k, paths.data(), log_p.data());
-                }
-                auto out = new_array<std::int32_t, 2>({static_cast<std::size_t>(found), T});
-                std::copy(paths.begin(), paths.begin() + found * field.length(i), out.data());
-                log_p.resize(static_cast<std::size_t>(found));
-                return std::make_pair(out, to_array(log_p));
-            },
-            "weights"_a.noconvert(), "block"_a, "k"_a, "(labels, log-probabilities), best first.")
-        .def(
-            "sample",
-            [](const F& field, Vector<double> w, Index i, Index count, std::uint64_t seed) {
-                check_weights(field, w);
-                check_range(field, i, i + 1);
-                require(count >= 0, "the number of samples must not be negative");
-                auto out = new_array<std::int32_t, 2>(
-                    {static_cast<std::size_t>(count), static_cast<std::size_t>(field.length(i))});
-                nb::gil_scoped_release release;
-                Random random(seed);
-                sample_block(field, w.data(), i, count, random, out.data());
-                return out;
-            },
-            "weights"_a.noconvert(), "block"_a, "count"_a, "seed"_a, "Exact samples of the labels of one block.");
 }
 
 }  // namespace
@@ -82,6 +38,8 @@ void bind_fields(nb::module_& m) {
         "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a, "y"_a.noconvert().none(),
         "sample_weight"_a.noconvert().none(), "l2"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
         nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>());
+    bind_common(chain_all);
+    bind_span_methods(chain_all);
     bind_chain(chain_all);
 
     nb::class_<ObservedPairs>(m, "ObservedPairs", "Which (attribute, label) pairs have a weight; checked once.")
@@ -123,6 +81,8 @@ void bind_fields(nb::module_& m) {
         "sample_weight"_a.noconvert().none(), "l2"_a, "pairs"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
         nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(),
         nb::keep_alive<1, 15>());
+    bind_common(chain_observed);
+    bind_span_methods(chain_observed);
     bind_chain(chain_observed);
 
     nb::class_<Multiclass> multiclass(m, "Multiclass", "Multinomial logistic regression, the one-node field.");

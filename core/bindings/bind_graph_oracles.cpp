@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
+#include "duality/local_polytope.hpp"
 #include "graphs/orientation.hpp"
 #include "oracles/belief_propagation.hpp"
 #include "oracles/graph_decoding.hpp"
@@ -59,6 +60,16 @@ auto clique_counts(Index nodes, Input<std::int32_t, 2> ends) {
     CliqueCounts counts = OrientedForests().counts(graph_of(nodes, ends));
     return std::make_tuple(to_array(counts.node), to_array(counts.edge), to_array(counts.first),
                            to_array(counts.second));
+}
+
+auto table_with_sums(Input<double, 2> table, Vector<double> first, Vector<double> second) {
+    const std::size_t K = table.shape(0);
+    require(table.shape(1) == K && first.shape(0) == K && second.shape(0) == K,
+            "the table must be square, and the sums as many as its rows");
+    auto repaired = new_array<double, 2>({K, K});
+    std::copy(table.data(), table.data() + K * K, repaired.data());
+    Transport().repair(static_cast<Index>(K), first.data(), second.data(), repaired.data());
+    return repaired;
 }
 
 // An oracle keeps its messages, so that a call may start from those of the last.
@@ -153,6 +164,8 @@ void bind_graph_oracles(nb::module_& m) {
     m.def("clique_counts", &clique_counts, "nodes"_a, "edges"_a.noconvert(),
           "By what the entropies of nodes, of edges, and of edges' first and second ends count in the tree-reweighted "
           "one.");
+    m.def("table_with_sums", &table_with_sums, "table"_a.noconvert(), "first"_a.noconvert(), "second"_a.noconvert(),
+          "A table next to the given one whose sums over columns and over rows are given.");
     nb::class_<BoundBeliefPropagation>(m, "BeliefPropagation")
         .def(nb::init<>())
         .def("run", &BoundBeliefPropagation::run, "node"_a.noconvert(), "edges"_a.noconvert(), "edge"_a.noconvert(),

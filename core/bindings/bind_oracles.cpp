@@ -1,7 +1,6 @@
 // Inference on potentials given as arrays, and the duality functions on tables of marginals.
-#include "bindings/arrays.hpp"
+#include "bindings/chain_arrays.hpp"
 #include "bindings/rule_names.hpp"
-#include "oracles/forward_backward.hpp"
 #include "oracles/kbest.hpp"
 #include "oracles/sampling.hpp"
 #include "oracles/viterbi.hpp"
@@ -9,77 +8,73 @@
 namespace dualfield {
 namespace {
 
-// node: T x K; edge: matrices x K x K with one matrix (shared) or T - 1.
-ChainPotentials chain_of(const Input<double, 2>& node, const Input<double, 3>& edge) {
-    const Index T = node.shape(0), K = node.shape(1), matrices = edge.shape(0);
-    require(T >= 1 && K >= 1, "a chain needs at least one position and one label");
-    require(static_cast<Index>(edge.shape(1)) == K && static_cast<Index>(edge.shape(2)) == K,
-            "edge matrices must be K x K, K the number of columns of node");
-    require(matrices == 1 || matrices == T - 1, "edge must hold one matrix or one for each pair of neighbours");
-    return {T, K, node.data(), edge.data(), matrices == 1 ? 0 : K * K};
-}
-
 std::size_t extent(Index n) { return static_cast<std::size_t>(n); }
 
 double log_partition(Input<double, 2> node, Input<double, 3> edge) {
-    const ChainPotentials chain = chain_of(node, edge);
+    const LiveChain chain(node, edge);
     nb::gil_scoped_release release;
-    return ForwardBackward().log_partition(chain);
+    return chain.constrained() ? ConstrainedForwardBackward().log_partition(*chain)
+                               : ForwardBackward().log_partition(*chain);
 }
 
 auto marginals(Input<double, 2> node, Input<double, 3> edge, bool logarithms) {
-    const ChainPotentials chain = chain_of(node, edge);
-    const std::size_t T = extent(chain.length), K = extent(chain.labels);
+    const LiveChain chain(node, edge);
+    const std::size_t T = extent(chain->length), K = extent(chain->labels);
     auto nodes = new_array<double, 2>({T, K});
     auto edges = new_array<double, 3>({T - 1, K, K});
     double log_z = 0.0;
     {
         nb::gil_scoped_release release;
         ForwardBackward oracle;
-        log_z = logarithms ? oracle.log_marginals(chain, nodes.data(), edges.data())
-                           : oracle.marginals(chain, nodes.data(), edges.data(), nullptr);
+        if (logarithms) {
+            log_z = oracle.log_marginals(*chain, nodes.data(), edges.data());
+        } else if (chain.constrained()) {
+            log_z = ConstrainedForwardBackward().marginals(*chain, nodes.data(), edges.data(), nullptr);
+        } else {
+            log_z = oracle.marginals(*chain, nodes.data(), edges.data(), nullptr);
+        }
     }
     return std::make_tuple(log_z, nodes, edges);
 }
 
 auto viterbi(Input<double, 2> node, Input<double, 3> edge) {
-    const ChainPotentials chain = chain_of(node, edge);
-    auto path = new_array<std::int32_t, 1>({extent(chain.length)});
+    const LiveChain chain(node, edge);
+    auto path = new_array<std::int32_t, 1>({extent(chain->length)});
     double score = 0.0;
     {
         nb::gil_scoped_release release;
-        score = Viterbi().decode(chain, path.data());
+        score = Viterbi().decode(*chain, path.data());
     }
     return std::make_pair(path, score);
 }
 
 auto kbest(Input<double, 2> node, Input<double, 3> edge, Index k) {
-    const ChainPotentials chain = chain_of(node, edge);
+    const LiveChain chain(node, edge);
     require(k >= 1, "k must be at least 1");
-    k = std::min(k, labellings(chain.length, chain.labels));
-    const std::size_t T = extent(chain.length);
+    k = std::min(k, labellings(chain->length, chain->labels));
+    const std::size_t T = extent(chain->length);
     std::vector<std::int32_t> paths(extent(k) * T);
     std::vector<double> scores(extent(k));
     Index found = 0;
     {
         nb::gil_scoped_release release;
-        found = KBest().decode(chain, k, paths.data(), scores.data());
+        found = KBest().decode(*chain, k, paths.data(), scores.data());
     }
     auto out = new_array<std::int32_t, 2>({extent(found), T});
-    std::copy(paths.begin(), paths.begin() + found * chain.length, out.data());
+    std::copy(paths.begin(), paths.begin() + found * chain->length, out.data());
     scores.resize(extent(found));
     return std::make_pair(out, to_array(scores));
 }
 
 auto sample(Input<double, 2> node, Input<double, 3> edge, Index count, std::uint64_t seed) {
-    const ChainPotentials chain = chain_of(node, edge);
+    const LiveChain chain(node, edge);
     require(count >= 0, "the number of samples must not be negative");
-    auto samples = new_array<std::int32_t, 2>({extent(count), extent(chain.length)});
+    auto samples = new_array<std::int32_t, 2>({extent(count), extent(chain->length)});
     {
         nb::gil_scoped_release release;
         ForwardBackward oracle;
         Random random(seed);
-        sample_posterior(chain, count, random, oracle, samples.data());
+        sample_posterior(*chain, count, random, oracle, samples.data());
     }
     return samples;
 }

@@ -3,9 +3,11 @@
 
 #include "bindings/archives.hpp"
 #include "bindings/bound_fields.hpp"
+#include "bindings/field_arrays.hpp"
 #include "bindings/trainable.hpp"
 #include "solvers/adagrad.hpp"
 #include "solvers/lbfgs.hpp"
+#include "solvers/owlqn.hpp"
 #include "solvers/perceptron.hpp"
 #include "solvers/sag.hpp"
 #include "solvers/saga.hpp"
@@ -151,20 +153,8 @@ void bind_perceptron(nb::module_& m, const char* name) {
         .def_prop_ro("separates", &Solver::separates);
 }
 
-template <class F>
-void bind_lbfgs(nb::module_& m, const char* name) {
-    using Solver = LBFGS<F>;
-    nb::class_<Solver> bound(m, name);
-    bound.def(
-        "__init__",
-        [](Solver* self, const F& field, Index corrections, Index first_sample, double growth, std::uint64_t seed) {
-            check_trainable(field);
-            require(corrections >= 1, "corrections must be at least 1");
-            require(first_sample >= 1, "first_sample must be at least 1");
-            require(growth >= 1.0, "growth must be at least 1");
-            new (self) Solver(field, corrections, first_sample, growth, seed);
-        },
-        "field"_a, "corrections"_a, "first_sample"_a, "growth"_a, "seed"_a, nb::keep_alive<1, 2>());
+template <class Solver>
+void bind_quasi_newton(nb::class_<Solver>& bound) {
     bind_run(bound);
     bound.def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
@@ -181,6 +171,42 @@ void bind_lbfgs(nb::module_& m, const char* name) {
 }
 
 template <class F>
+void bind_lbfgs(nb::module_& m, const char* name) {
+    using Solver = LBFGS<F>;
+    nb::class_<Solver> bound(m, name);
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, Index corrections, Index first_sample, double growth, std::uint64_t seed) {
+            check_trainable(field);
+            require(corrections >= 1, "corrections must be at least 1");
+            require(first_sample >= 1, "first_sample must be at least 1");
+            require(growth >= 1.0, "growth must be at least 1");
+            new (self) Solver(field, corrections, first_sample, growth, seed);
+        },
+        "field"_a, "corrections"_a, "first_sample"_a, "growth"_a, "seed"_a, nb::keep_alive<1, 2>());
+    bind_quasi_newton(bound);
+}
+
+template <class F>
+void bind_owlqn(nb::module_& m, const std::string& field) {
+    using Solver = OWLQN<F>;
+    nb::class_<Solver> bound(m, ("OWLQN" + field).c_str());
+    bound.def(
+        "__init__",
+        [](Solver* self, const F& field, Index corrections, double l1, Values centre) {
+            check_labelled(field);
+            require(corrections >= 1, "corrections must be at least 1");
+            require(std::isfinite(l1) && l1 >= 0.0, "l1 must be finite and not negative");
+            require(l1 > 0.0 || field.l2() > 0.0, "one of l1 and l2 must be positive");
+            require(!centre || static_cast<Index>(centre->shape(0)) == field.dimension(),
+                    "the centre must have as many numbers as there are weights");
+            new (self) Solver(field, corrections, l1, data_or_null(centre));
+        },
+        "field"_a, "corrections"_a, "l1"_a, "centre"_a.noconvert().none(), nb::keep_alive<1, 2>());
+    bind_quasi_newton(bound);
+}
+
+template <class F>
 void bind_all(nb::module_& m, const std::string& field) {
     bind_average_gradient<SAG<F>, F>(m, ("SAG" + field).c_str());
     bind_average_gradient<SAGA<F>, F>(m, ("SAGA" + field).c_str());
@@ -190,6 +216,7 @@ void bind_all(nb::module_& m, const std::string& field) {
     bind_smd<F>(m, ("SMD" + field).c_str());
     bind_perceptron<F>(m, ("Perceptron" + field).c_str());
     bind_lbfgs<F>(m, ("LBFGS" + field).c_str());
+    bind_owlqn<F>(m, field);
 }
 
 }  // namespace

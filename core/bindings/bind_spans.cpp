@@ -1,4 +1,5 @@
 // Spans of labellings and of chains given as arrays.
+#include "bindings/chain_arrays.hpp"
 #include "bindings/span_methods.hpp"
 
 namespace dualfield {
@@ -28,17 +29,16 @@ auto read_spans(Vector<std::int32_t> codes, Vector<Index> offsets, Vector<std::i
 auto span_probabilities(Input<double, 2> node, Input<double, 3> edge, Vector<std::int32_t> kinds,
                         Input<std::int8_t, 2> steps, SpanRows spans) {
     const SpanRules rules = rules_of(kinds, steps);
-    const Index T = node.shape(0), K = node.shape(1), matrices = edge.shape(0);
-    require(T >= 1 && K == rules.labels(), "node must be T x K with a kind for each of the K labels");
-    require(static_cast<Index>(edge.shape(1)) == K && static_cast<Index>(edge.shape(2)) == K &&
-                (matrices == 1 || matrices == T - 1),
-            "edge must hold one K x K matrix or one for each pair of neighbours");
+    const LiveChain chain(node, edge);
+    require(chain->labels == rules.labels(), "node must be T x K with a kind for each of the K labels");
     require(spans.shape(1) == 3, "a span is (begin, end, kind)");
-    for (std::size_t s = 0; s < spans.shape(0); ++s) check_span(rules, T, spans.data() + 3 * s);
+    for (std::size_t s = 0; s < spans.shape(0); ++s) check_span(rules, chain->length, spans.data() + 3 * s);
     auto out = new_array<double, 1>({spans.shape(0)});
     nb::gil_scoped_release release;
     SpanOracle oracle;
-    oracle.prepare({T, K, node.data(), edge.data(), matrices == 1 ? 0 : K * K});
+    ForwardBackward plain;
+    ConstrainedForwardBackward constrained;
+    chain.constrained() ? oracle.prepare(*chain, constrained) : oracle.prepare(*chain, plain);
     for (std::size_t s = 0; s < spans.shape(0); ++s) {
         const Index* row = spans.data() + 3 * s;
         out.data()[s] = oracle.probability(rules, {row[0], row[1], row[2]});

@@ -41,7 +41,7 @@ inline Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index
 inline void check_targets(const Attributes& data, Index K, const Labels& labels, const Values& sample_weight,
                           double l2) {
     require(K >= 1, "there must be at least one label");
-    require(std::isfinite(l2) && l2 > 0.0, "l2 must be positive and finite");
+    require(std::isfinite(l2) && l2 >= 0.0, "l2 must be finite and not negative");
     if (labels) {
         require(static_cast<Index>(labels->shape(0)) == data.positions(), "labels must be as many as positions");
         for (Index p = 0; p < data.positions(); ++p)

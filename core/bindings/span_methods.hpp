@@ -2,7 +2,6 @@
 #pragma once
 
 #include "bindings/field_methods.hpp"
-#include "fields/chain.hpp"
 #include "oracles/spans.hpp"
 
 namespace dualfield {
@@ -26,10 +25,9 @@ inline void check_span(const SpanRules& rules, Index length, const Index* span) 
     require(0 <= span[2] && span[2] < rules.kinds(), "the kind of a span is out of range");
 }
 
-template <class Rows>
-void bind_span_methods(nb::class_<Chain<Rows>>& bound) {
+template <class F, class... Base>
+void bind_span_methods(nb::class_<F, Base...>& bound) {
     using namespace nb::literals;
-    using F = Chain<Rows>;
     bound
         .def(
             "confidences",
@@ -39,10 +37,11 @@ void bind_span_methods(nb::class_<Chain<Rows>>& bound) {
                 auto out = new_array<double, 1>({static_cast<std::size_t>(last - first)});
                 nb::gil_scoped_release release;
                 Viterbi viterbi;
-                ForwardBackward oracle;
+                auto oracle = oracle_for(field);
                 std::vector<std::int32_t> path;
+                std::vector<double> masked;
                 for_each_scored(field, w.data(), first, last, [&](Index i, const double* theta) {
-                    const ChainPotentials chain = field.potentials(i, theta);
+                    const ChainPotentials chain = chain_of_block(field, i, theta, masked);
                     path.resize(chain.length);
                     const double score = viterbi.decode(chain, path.data());
                     // Rounding must not make a probability larger than one.
@@ -70,10 +69,12 @@ void bind_span_methods(nb::class_<Chain<Rows>>& bound) {
                 auto out = new_array<double, 1>({static_cast<std::size_t>(count)});
                 nb::gil_scoped_release release;
                 SpanOracle oracle;
+                auto marginals = oracle_for(field);
+                std::vector<double> masked;
                 for (Index s = 0; s < count;) {
                     const Index block = spans.data()[4 * s];
                     for_each_scored(field, w.data(), block, block + 1, [&](Index, const double* theta) {
-                        oracle.prepare(field.potentials(block, theta));
+                        oracle.prepare(chain_of_block(field, block, theta, masked), marginals);
                     });
                     for (; s < count && spans.data()[4 * s] == block; ++s) {
                         const Index* row = spans.data() + 4 * s;

@@ -84,8 +84,8 @@ inline constexpr double kAscentRounding = 1e-13;
 // only 0.
 //
 // It begins at a given gamma in (0, 1].
-template <class SegmentRange>
-LineSearchResult newton_line_search(const DualAlong<SegmentRange>& dual, double subprecision, double gamma) {
+template <class Dual>
+LineSearchResult newton_line_search(const Dual& dual, double subprecision, double gamma) {
     constexpr int kMaxEvaluations = 40;
     LineSearchResult best = dual.stay();
     if (!(dual.gap > 0.0)) return best;

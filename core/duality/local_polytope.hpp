@@ -28,12 +28,15 @@ class Transport {
             missing_[k] = std::max(0.0, second[k] - columns_[k]);
             total += missing_[k];
         }
-        if (!(total > 0.0)) return;
+        if (!(total > kNothing)) return;
         for (Index s = 0; s < K; ++s)
             axpy(K, std::max(0.0, first[s] - sum(K, table + s * K)) / total, missing_.data(), table + s * K);
     }
 
    private:
+    static constexpr double kNothing =
+        1e-200;  // what is missing may be far below rounding; one over it would be infinite
+
     static double factor(double wanted, double found, bool only_down) {
         const double ratio = found > 0.0 ? wanted / found : 1.0;
         return only_down ? std::min(1.0, ratio) : ratio;

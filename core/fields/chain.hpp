@@ -29,11 +29,7 @@ class Chain {
    public:
     using Workspace = ForwardBackward;
 
-    struct Direction {
-        Index block = -1;
-        std::vector<double> rows;   // a count row for each distinct attribute of the block
-        std::vector<double> dense;  // all other weights
-    };
+    using Direction = BlockCounts;
 
     struct Decoder {
         Viterbi viterbi;
@@ -358,7 +354,7 @@ class Chain {
     }
 
     // At a node p = a + b e_y, with e_y the true label's indicator. A pair has the product of two such vectors.
-    void independent_marginals(Index i, double epsilon, double* m) const {
+    double independent_marginals(Index i, double epsilon, double* m) const {
         const Index K = labels(), T = length(i);
         const std::int32_t* y = labels_ + offset(i);
         const double a = K > 1 ? epsilon / static_cast<double>(K - 1) : 0.0, b = (K > 1 ? 1.0 - epsilon : 1.0) - a;
@@ -371,6 +367,7 @@ class Chain {
             for (Index k = 0; k < K; ++k) edge_sum[k * K + y[t]] += a * b;
             edge_sum[y[t - 1] * K + y[t]] += b * b;
         }
+        return independent_entropy(i, epsilon);
     }
 
     // Packed: [ T x K nodes | one number for each transition that has a weight ]. The potentials of all other transitions

@@ -13,6 +13,13 @@
 
 namespace dualfield {
 
+// The feature counts of one block, as fields on sequences and graphs keep them.
+struct BlockCounts {
+    Index block = -1;
+    std::vector<double> rows;   // a count row for each distinct attribute of the block
+    std::vector<double> dense;  // all other weights
+};
+
 // What every solver needs.
 template <class F>
 concept Field = requires(const F& field, typename F::Workspace workspace, typename F::Direction direction, Index i,
@@ -90,9 +97,11 @@ concept TableField = DualField<F> && requires(const F& field, typename F::Worksp
 // What solvers need that keep potentials: the mixture of two blocks' potentials is again one compact vector.
 template <class F>
 concept PotentialField = DualField<F> && requires(const F& field, Index i, double* output, double number) {
-    // Independent nodes, each wrong with probability epsilon: their potentials, compact marginals, and entropy.
+    // Independent nodes, each wrong with probability epsilon: their potentials; their compact marginals, returning the
+    // entropy. (Where labels are constrained: independent but for that.) Epsilon is chosen by independent_entropy, which
+    // may be an estimate where the entropy itself is dear.
     { field.initial_potentials(i, number, output) };
-    { field.independent_marginals(i, number, output) };
+    { field.independent_marginals(i, number, output) } -> std::same_as<double>;
 
     // The same vectors in less room, where some entries follow from others. Packing changes potentials by constants at
     // most, and entries of marginals only where potentials are constant: no distribution, entropy, feature count or

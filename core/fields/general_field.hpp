@@ -1,5 +1,5 @@
 // A field behind virtual functions, for structures whose blocks cost so much that a call of one is nothing: graphs of
-// every kind. A solver is compiled once for all of them. field.hpp says what the functions mean.
+// every kind, constrained chains. A solver is compiled once for all of them. field.hpp says what the functions mean.
 #pragma once
 
 #include <memory>
@@ -41,11 +41,7 @@ class GeneralField {
         std::shared_ptr<void> scratch_;
     };
 
-    struct Direction {
-        Index block = -1;
-        std::vector<double> rows;   // of attributes
-        std::vector<double> dense;  // of all other weights
-    };
+    using Direction = BlockCounts;
 
     struct Decoder {
         Workspace workspace;
@@ -72,6 +68,10 @@ class GeneralField {
     virtual double infer(Index i, const double* theta, double* m, Workspace& workspace) const = 0;
     virtual double upper_log_partition(Index i, const double* theta, Workspace& workspace) const {  // proven
         return log_partition(i, theta, workspace);
+    }
+    // The marginals of the model, whatever infer() gives to training.
+    virtual void posterior(Index i, const double* theta, double* m, Workspace& workspace) const {
+        infer(i, theta, m, workspace);
     }
     virtual void subtract_truth(Index i, double* m) const = 0;
     virtual double true_score(Index i, const double* theta) const = 0;
@@ -104,7 +104,7 @@ class GeneralField {
     virtual void product_table(Index, double, double*) const { refuse(); }
     virtual double product_entropy(Index, double) const { return refuse(); }
     virtual void initial_potentials(Index, double, double*) const { refuse(); }
-    virtual void independent_marginals(Index, double, double*) const { refuse(); }
+    virtual double independent_marginals(Index, double, double*) const { return refuse(); }
     virtual double independent_entropy(Index, double) const { return refuse(); }
 
     Index packed_size(Index i) const { return compact_size(i); }
@@ -113,8 +113,8 @@ class GeneralField {
     double* unpack_potentials(Index, double* packed, double*) const { return packed; }
     double* unpack_marginals(Index, double* packed, double*) const { return packed; }
 
-   private:
-    static double refuse() { throw std::logic_error("a field with approximate inference has no dual"); }
+   protected:
+    static double refuse() { throw std::logic_error("this field has no dual, or not this start of it"); }
 };
 
 }  // namespace dualfield

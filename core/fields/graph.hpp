@@ -154,7 +154,7 @@ class Graph : public GraphField {
     }
 
     // At a node p = a + b e_y, with e_y the true label's indicator. An edge has the product of two such vectors.
-    void independent_marginals(Index i, double epsilon, double* m) const override {
+    double independent_marginals(Index i, double epsilon, double* m) const override {
         const Index K = labels();
         const std::int32_t* y = truth(i);
         const double a = K > 1 ? epsilon / static_cast<double>(K - 1) : 0.0, b = (K > 1 ? 1.0 - epsilon : 1.0) - a;
@@ -177,6 +177,7 @@ class Graph : public GraphField {
             fill_product(larger.size(q), [&](Index v) { return m + members[v] * K; }, pair.data());
             add_clique(i, q, pair.data(), m + clique_start(i));
         }
+        return independent_entropy(i, epsilon);
     }
 
     double independent_entropy(Index i, double epsilon) const override {

@@ -156,9 +156,10 @@ class Multiclass {
         theta[y_[i]] = strength_of(labels_, epsilon);
     }
 
-    void independent_marginals(Index i, double epsilon, double* m) const {
+    double independent_marginals(Index i, double epsilon, double* m) const {
         std::fill(m, m + labels_, labels_ > 1 ? epsilon / static_cast<double>(labels_ - 1) : 0.0);
         m[y_[i]] = labels_ > 1 ? 1.0 - epsilon : 1.0;
+        return independent_entropy(i, epsilon);
     }
 
     Index packed_size(Index) const { return labels_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fields/chain.hpp"
+#include "fields/constrained_chain.hpp"
 #include "fields/general_field.hpp"
 #include "fields/multiclass.hpp"
 #include "oracles/kbest.hpp"
@@ -64,20 +65,54 @@ inline void infer_blocks(const GeneralField& field, const double* w, Index first
     GeneralField::Workspace workspace;
     std::vector<double> m;
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
-        field.infer(i, theta, room(m, field.compact_size(i)), workspace);
+        field.posterior(i, theta, room(m, field.compact_size(i)), workspace);
         const Index size = (field.positions_before(i + 1) - field.positions_before(i)) * field.labels();
         std::copy(m.data(), m.data() + size, marginals);
         marginals += size;
     });
 }
 
-// The k best labellings of block i with the logarithms of their probabilities; returns how many there are.
+// The allowed labelling of each block that has the fewest wrong labels to expect: of largest sum of its marginals.
 template <class Rows>
-Index kbest_of_block(const Chain<Rows>& field, const double* w, Index i, Index k, std::int32_t* paths, double* log_p) {
-    std::vector<double> theta(field.compact_size(i));
+void decode_posteriors(const ConstrainedChain<Rows>& field, const double* w, Index first, Index last,
+                       std::int32_t* path) {
+    GeneralField::Workspace workspace;
+    std::vector<double> m;
+    const Index before = field.positions_before(first);
+    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
+        field.posterior(i, theta, room(m, field.compact_size(i)), workspace);
+        std::fill(m.begin() + field.length(i) * field.labels(), m.begin() + field.compact_size(i), 0.0);
+        field.decode_labels(i, m.data(), path + field.positions_before(i) - before, workspace);
+    });
+}
+
+// The potentials of block i for an oracle, and the oracle for them; `masked` is a buffer.
+template <class Rows>
+ChainPotentials chain_of_block(const Chain<Rows>& field, Index i, const double* theta, std::vector<double>&) {
+    return field.potentials(i, theta);
+}
+template <class Rows>
+ChainPotentials chain_of_block(const ConstrainedChain<Rows>& field, Index i, const double* theta,
+                               std::vector<double>& masked) {
+    return field.potentials(i, theta, masked);
+}
+
+template <class Rows>
+ForwardBackward oracle_for(const Chain<Rows>&) {
+    return {};
+}
+template <class Rows>
+ConstrainedForwardBackward oracle_for(const ConstrainedChain<Rows>&) {
+    return {};
+}
+
+// The k best labellings of block i with the logarithms of their probabilities; returns how many there are.
+template <class F>
+Index kbest_of_block(const F& field, const double* w, Index i, Index k, std::int32_t* paths, double* log_p) {
+    std::vector<double> theta(field.compact_size(i)), masked;
     field.score(i, w, theta.data());
-    const ChainPotentials chain = field.potentials(i, theta.data());
-    ForwardBackward oracle;
+    const ChainPotentials chain = chain_of_block(field, i, theta.data(), masked);
+    auto oracle = oracle_for(field);
     KBest search;
     const Index found = search.decode(chain, k, paths, log_p);
     const double log_z = oracle.log_partition(chain);
@@ -86,13 +121,12 @@ Index kbest_of_block(const Chain<Rows>& field, const double* w, Index i, Index k
 }
 
 // `count` exact samples of the labels of block i, count x T.
-template <class Rows>
-void sample_block(const Chain<Rows>& field, const double* w, Index i, Index count, Random& random,
-                  std::int32_t* samples) {
-    std::vector<double> theta(field.compact_size(i));
+template <class F>
+void sample_block(const F& field, const double* w, Index i, Index count, Random& random, std::int32_t* samples) {
+    std::vector<double> theta(field.compact_size(i)), masked;
     field.score(i, w, theta.data());
-    ForwardBackward oracle;
-    sample_posterior(field.potentials(i, theta.data()), count, random, oracle, samples);
+    ForwardBackward oracle;  // samples are drawn on logarithms, where impossible labels disturb nothing
+    sample_posterior(chain_of_block(field, i, theta.data(), masked), count, random, oracle, samples);
 }
 
 }  // namespace dualfield

@@ -50,11 +50,16 @@ class ForwardBackward {
         return log_alpha_.data();
     }
 
-   private:
+   protected:
     static constexpr double kProbabilityRange = 600.0;
 
-    // Exponentiates the shifted potentials; false where their range calls for logarithms.
     bool prepare(const ChainPotentials& chain) {
+        return prepare(chain, kProbabilityRange, [](Index n, const double* x) { return minimum(n, x); });
+    }
+
+    // Exponentiates the shifted potentials; false where their range, from the least that counts, calls for logarithms.
+    template <class Least>
+    bool prepare(const ChainPotentials& chain, double most_range, Least&& least) {
         const Index K = chain.labels, P = padded(K), T = chain.length;
         const Index matrices = chain.edge_matrices();
         stride_ = P;
@@ -65,18 +70,18 @@ class ForwardBackward {
         for (Index m = 0; m < matrices; ++m) {
             const double* edge = chain.edge_row(m, 0);
             const double top = maximum(K * K, edge);
-            edge_range = std::max(edge_range, top - minimum(K * K, edge));
+            edge_range = std::max(edge_range, top - least(K * K, edge));
             shift_ += top * static_cast<double>(chain.tied() ? T - 1 : 1);
             for (Index i = 0; i < K; ++i) exp_row(K, P, edge + i * K, top, &exp_edge_[(m * K + i) * P]);
         }
         for (Index t = 0; t < T; ++t) {
             const double* node = chain.node_row(t);
             const double top = maximum(K, node);
-            node_range = std::max(node_range, top - minimum(K, node));
+            node_range = std::max(node_range, top - least(K, node));
             shift_ += top;
             exp_row(K, P, node, top, &exp_node_[t * P]);
         }
-        return edge_range + node_range < kProbabilityRange;
+        return edge_range + node_range < most_range;
     }
 
     static void exp_row(Index K, Index P, const double* x, double shift, double* out) {

@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-#include "oracles/chain_potentials.hpp"
+#include "oracles/live_labels.hpp"
 
 namespace dualfield {
 
@@ -23,16 +23,19 @@ inline Index labellings(Index length, Index labels) {
 
 class KBest {
    public:
-    // Returns how many paths exist, min(k, K^T). `paths` is k x T, `scores` k.
+    // Returns how many paths of finite score exist, at most k: min(k, K^T) where all potentials are finite. `paths` is
+    // k x T, `scores` k.
     Index decode(const ChainPotentials& chain, Index k, std::int32_t* paths, double* scores) {
         const Index K = chain.labels, T = chain.length;
         prefixes_.assign(T * K, {});
-        for (Index j = 0; j < K; ++j) prefixes_[j].push_back({chain.node_row(0)[j], -1, 0});
+        for (Index j = 0; j < K; ++j)
+            if (chain.node_row(0)[j] > kImpossible) prefixes_[j].push_back({chain.node_row(0)[j], -1, 0});
         for (Index t = 1; t < T; ++t)
             for (Index j = 0; j < K; ++j) {
                 candidates_.clear();
                 for (Index i = 0; i < K; ++i) {
                     const double step = chain.edge_row(t - 1, i)[j] + chain.node_row(t)[j];
+                    if (!(step > kImpossible)) continue;
                     const auto& previous = prefixes_[(t - 1) * K + i];
                     for (Index r = 0; r < static_cast<Index>(previous.size()); ++r)
                         candidates_.push_back({previous[r].score + step, i, r});

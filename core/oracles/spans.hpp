@@ -79,13 +79,14 @@ void for_each_span(const SpanRules& rules, Index length, const std::int32_t* lab
 
 class SpanOracle {
    public:
-    // Runs forward-backward; the chain need not outlive the call.
-    void prepare(const ChainPotentials& chain) {
+    // Runs forward-backward, by the oracle given; the chain need not outlive the call.
+    template <class Marginals>
+    void prepare(const ChainPotentials& chain, Marginals& oracle) {
         length_ = chain.length;
         labels_ = chain.labels;
         nodes_.resize(length_ * labels_);
         edges_.resize((length_ - 1) * labels_ * labels_);
-        oracle_.marginals(chain, nodes_.data(), edges_.data(), nullptr);
+        oracle.marginals(chain, nodes_.data(), edges_.data(), nullptr);
     }
 
     double probability(const SpanRules& rules, const Span& span) {
@@ -134,7 +135,6 @@ class SpanOracle {
     }
 
     Index length_ = 0, labels_ = 0;
-    ForwardBackward oracle_;
     std::vector<double> nodes_, edges_, mass_, next_;
 };
 

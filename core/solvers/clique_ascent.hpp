@@ -50,13 +50,15 @@ class CliqueAscent {
           state_(*view_),
           random_(sampling.seed),
           sampler_(sampling, all(state_.cliques()), state_.cliques()),
+          by_gap_(sampling.rule != SamplingRule::kUniform),
+          gaps_(by_gap_ ? 0 : state_.cliques(), 0.0),
           rho_(options.rho),
           inner_passes_(options.inner_passes),
           least_rho_(kLeastShareOfRho * options.rho) {
         const CliqueShape edge = state_.edge_shape();
         g_.resize(edge.pairs);
         nu_.resize(edge.pairs);
-        delta_.resize(edge.size());
+        delta_.resize(std::max(edge.padded_size(), state_.node_shape().padded_size()));
         counts_.resize(edge.pairs);
         epsilon_ = state_.begin(has_active_sets() ? 0.0 : options.epsilon);
         if (has_active_sets()) activate_truth();
@@ -102,7 +104,7 @@ class CliqueAscent {
         if (bounded_at_ != outer_ || now) {
             const auto repaired = state_.repaired_dual();
             const double bound = repaired.dual - rounding_allowance(repaired.magnitude);
-            if (!(bound <= dual_bound_)) dual_bound_ = bound;
+            if (bound > dual_bound_) dual_bound_ = bound;  // not where it is no number
             bounded_at_ = outer_;
         }
         return dual_bound_;
@@ -125,6 +127,7 @@ class CliqueAscent {
     void archive(Archive& archive) {
         state_.archive(archive);
         sampler_.archive(archive);
+        archive.array("gaps", gaps_);
         archive.generator("random", random_);
         archive.scalars("counters", {&updates_, &evaluations_, &outer_, &inner_passes_, &inner_done_, &idle_, &waited_,
                                      &since_change_, &bounded_at_});
@@ -166,7 +169,7 @@ class CliqueAscent {
         inner_done_ = 0;
         violation_ = state_.violation();
         augmented_ = state_.augmented_dual(rho_);
-        recorded_ = sampler_.recorded_total();
+        recorded_ = by_gap_ ? sampler_.recorded_total() : sum(cliques(), gaps_.data());
         diverged_ = diverged_ || !std::isfinite(augmented_);
         ++outer_;
         if (!options_.multipliers) return;
@@ -210,21 +213,25 @@ class CliqueAscent {
         if (active) enter(clique, place, mu, active);
 
         const CliquePoint at = point(clique, place, mu, active);
-        double gap = 0.0, slope = 0.0;
-        if (options_.candidate == CandidateRule::kVertex) {
-            gap = slope = steepest(at);
-        } else {
-            gap = entropy_.propose(at, nu_.data());
-            slope = 2.0 * gap;
-        }
-        sampler_.record(clique, place.weight * gap);
+        const double gap =
+            options_.candidate == CandidateRule::kVertex ? steepest(at) : entropy_.propose(at, nu_.data());
+        record(clique, place.weight * gap);
         if (!std::isfinite(gap)) {
             diverged_ = true;
             return;
         }
         for (Index k = 0; k < at.shape.pairs; ++k) delta_[k] = nu_[k] - mu[k];
-        const double step = move(clique, at, mu, slope);
+        const double step = move(clique, at, mu);
         idle_ = step > 0.0 ? 0 : idle_ + 1;
+    }
+
+    // The sampler's tree of gaps is only kept where draws follow it.
+    void record(Index clique, double gap) {
+        if (by_gap_) {
+            sampler_.record(clique, gap);
+        } else {
+            gaps_[clique] = gap;
+        }
     }
 
     // The clique as it is, with g_ written.
@@ -253,7 +260,8 @@ class CliqueAscent {
     }
 
     // Goes along delta_ as far as is best, and says how far.
-    double move(Index clique, const CliquePoint& at, double* mu, double slope) {
+    double move(Index clique, const CliquePoint& at, double* mu) {
+        std::fill(delta_.begin() + at.shape.pairs, delta_.begin() + at.shape.padded_size(), 0.0);
         const Index e = clique - state_.node_count();
         const bool is_edge = e >= 0;
         const CliquePlace& place = is_edge ? state_.edge(e) : state_.node(clique);
@@ -269,8 +277,7 @@ class CliqueAscent {
                 share * view_->pull_node(place.block, place.number, delta_.data());
         }
         const double residual = dot(at.shape.pairs, at.g, delta_.data());
-        const LineSearchResult found =
-            entropy_.search(at, delta_.data(), slope, residual, quadratic, options_.subprecision);
+        const LineSearchResult found = entropy_.search(at, delta_.data(), residual, quadratic, options_.subprecision);
         evaluations_ += found.evaluations;
         if (!(found.step > 0.0)) return 0.0;
         axpy(at.shape.size(), found.step, delta_.data(), mu);
@@ -314,7 +321,7 @@ class CliqueAscent {
             if (!active[k] && (best < 0 || g_[k] > g_[best])) best = k;
         if (best < 0) return;
         for (Index k = 0; k < at.shape.pairs; ++k) delta_[k] = (k == best ? 1.0 : 0.0) - mu[k];
-        if (move(clique, at, mu, 1.0) > 0.0) active[best] = 1;
+        if (move(clique, at, mu) > 0.0) active[best] = 1;
     }
 
     std::shared_ptr<const CliqueView> view_;
@@ -323,6 +330,8 @@ class CliqueAscent {
     Entropy entropy_;
     Random random_;
     BlockSampler sampler_;
+    bool by_gap_;
+    std::vector<double> gaps_;  // that cliques had when last visited
     double rho_;
     Index inner_passes_;
     std::vector<char> active_;

@@ -34,8 +34,8 @@ class CliqueState {
     explicit CliqueState(const CliqueView& view) : view_(view), K_(view.labels()) {
         list_cliques();
         list_incident_edges();
-        node_mu_.resize(nodes_.size() * K_);
-        edge_mu_.resize(edges_.size() * edge_shape().size());
+        node_mu_.assign(nodes_.size() * node_shape().padded_size(), 0.0);
+        edge_mu_.assign(edges_.size() * edge_shape().padded_size(), 0.0);
         multipliers_.assign(2 * edges_.size() * K_, 0.0);
         entropies_.resize(nodes_.size() + edges_.size());
         weights_.assign(view.dimension(), 0.0);
@@ -52,10 +52,10 @@ class CliqueState {
     const CliquePlace& edge(Index e) const { return edges_[e]; }
 
     // Marginals: of a node; of an edge, with the sums at its ends; the sums at end d = 2 e + i. Multipliers at end d.
-    double* node_mu(Index v) { return node_mu_.data() + v * K_; }
-    double* edge_mu(Index e) { return edge_mu_.data() + e * edge_shape().size(); }
-    const double* node_mu(Index v) const { return node_mu_.data() + v * K_; }
-    const double* edge_mu(Index e) const { return edge_mu_.data() + e * edge_shape().size(); }
+    double* node_mu(Index v) { return node_mu_.data() + v * node_shape().padded_size(); }
+    double* edge_mu(Index e) { return edge_mu_.data() + e * edge_shape().padded_size(); }
+    const double* node_mu(Index v) const { return node_mu_.data() + v * node_shape().padded_size(); }
+    const double* edge_mu(Index e) const { return edge_mu_.data() + e * edge_shape().padded_size(); }
     const double* end_mu(Index d) const { return edge_mu(d / 2) + (K_ + d % 2) * K_; }
     const double* multipliers(Index d) const { return multipliers_.data() + d * K_; }
     Index node_at(Index d) const { return d % 2 ? edges_[d / 2].second : edges_[d / 2].first; }
@@ -131,7 +131,7 @@ class CliqueState {
         CompensatedSum entropies;
         double magnitude = 0.0;
         image_.assign(weights_.size(), 0.0);
-        agreed_.resize(node_mu_.size());
+        agreed_.resize(nodes_.size() * K_);
         const auto count = [&](const CliquePlace& place, double entropy) {
             entropies.add(place.weight * entropy);
             magnitude += place.weight * std::abs(entropy);
@@ -165,18 +165,20 @@ class CliqueState {
     void write_node_slope(Index v, double rho, const double* w, double* g) const {
         view_.score_node(nodes_[v].block, nodes_[v].number, w, g);
         const double* mu = node_mu(v);
+        const double inverse = 1.0 / rho;
         for (Index n = 0; n < degree(v); ++n) {
             const Index d = ends_at(v)[n];
             const double* xi = multipliers(d);
             const double* m = end_mu(d);
-            for (Index k = 0; k < K_; ++k) g[k] -= xi[k] - (m[k] - mu[k]) / rho;
+            for (Index k = 0; k < K_; ++k) g[k] -= xi[k] - inverse * (m[k] - mu[k]);
         }
     }
 
     void write_edge_slope(Index e, double rho, const double* w, double* g) {
         view_.score_edge(edges_[e].block, edges_[e].number, w, g);
+        const double inverse = 1.0 / rho;
         const auto priced = [&](Index d, Index k) {
-            return multipliers(d)[k] - (end_mu(d)[k] - node_mu(node_at(d))[k]) / rho;
+            return multipliers(d)[k] - inverse * (end_mu(d)[k] - node_mu(node_at(d))[k]);
         };
         prices_.resize(K_);
         for (Index k = 0; k < K_; ++k) prices_[k] = priced(2 * e + 1, k);

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "solvers/curvature.hpp"
 #include "solvers/gradient_certificate.hpp"
 #include "solvers/objective.hpp"
 #include "solvers/wolfe_search.hpp"
@@ -25,13 +26,13 @@ class LBFGS {
     // first_sample: how many blocks the first step looks at; at least as many as there are: L-BFGS.
     LBFGS(const F& field, Index corrections, Index first_sample, double growth, std::uint64_t seed)
         : field_(field),
-          corrections_(corrections),
           growth_(growth),
           weights_(field.dimension(), 0.0),
           gradient_(field.dimension(), 0.0),
           step_direction_(field.dimension(), 0.0),
           trial_(field.dimension(), 0.0),
           trial_gradient_(field.dimension(), 0.0),
+          curvature_(field.dimension(), corrections),
           objective_(field),
           order_(active_blocks(field)),
           sample_(std::min(first_sample, total())),
@@ -83,7 +84,6 @@ class LBFGS {
     const std::vector<double>& weights() const { return weights_; }
 
     void archive(Archive& archive) {
-        const Index d = field_.dimension();
         Index calls = oracle_calls();
         archive.scalars("counters", {&calls, &iterations_, &evaluations_, &visits_});
         if (archive.loading()) confirmation_.discard();
@@ -107,26 +107,10 @@ class LBFGS {
         search_.archive(archive);
         objective_.archive(archive);
         confirmation_.archive(archive);
-        std::vector<double> flat;
-        for (const Correction& c : history_) {
-            flat.insert(flat.end(), c.s.begin(), c.s.end());
-            flat.insert(flat.end(), c.y.begin(), c.y.end());
-        }
-        archive.flexible("corrections", flat, 2 * d, corrections_);
-        if (!archive.loading()) return;
-        history_.clear();
-        for (auto at = flat.begin(); at < flat.end(); at += 2 * d) {
-            history_.push_back({{at, at + d}, {at + d, at + 2 * d}, 0.0});
-            history_.back().inverse_product = 1.0 / dot(d, history_.back().s.data(), history_.back().y.data());
-        }
+        curvature_.archive(archive);
     }
 
    private:
-    struct Correction {
-        std::vector<double> s, y;  // differences of the weights and of the gradients
-        double inverse_product;    // 1 / <s, y>
-    };
-
     // Value and gradient at trial_, in slices, and what follows from them; true when complete.
     bool evaluate(const Deadline& deadline, Index last_visit) {
         if (cursor_ == 0) {
@@ -223,7 +207,7 @@ class LBFGS {
         const double slope = dot(field_.dimension(), trial_gradient_.data(), step_direction_.data());
         switch (search_.tell(trial_value_, slope)) {
             case WolfeSearch::Verdict::accepted:
-                remember();
+                curvature_.remember(weights_.data(), trial_.data(), gradient_.data(), trial_gradient_.data());
                 accept();
                 ++iterations_;
                 if (stalled_) break;
@@ -239,10 +223,10 @@ class LBFGS {
                 break;
             case WolfeSearch::Verdict::failed:
                 update_certificate();
-                if (history_.empty()) {
+                if (curvature_.empty()) {
                     give_up();
                 } else {  // forget the curvature, try plain descent once more
-                    history_.clear();
+                    curvature_.clear();
                     choose_direction();
                 }
                 break;
@@ -268,46 +252,13 @@ class LBFGS {
         certificate_.gap = std::max(0.0, value_ - best_dual_) + allowance_;
     }
 
-    void remember() {
-        const Index d = field_.dimension();
-        Correction correction;
-        if (static_cast<Index>(history_.size()) == corrections_) {  // reuse the oldest vectors
-            correction = std::move(history_.front());
-            history_.erase(history_.begin());
-        }
-        correction.s.resize(d);
-        correction.y.resize(d);
-        for (Index k = 0; k < d; ++k) {
-            correction.s[k] = trial_[k] - weights_[k];
-            correction.y[k] = trial_gradient_[k] - gradient_[k];
-        }
-        const double product = dot(d, correction.s.data(), correction.y.data());
-        if (!(product > 0.0)) return;
-        correction.inverse_product = 1.0 / product;
-        history_.push_back(std::move(correction));
-    }
-
-    // The two-loop recursion: step_direction_ = -H gradient.
+    // step_direction_ = -H gradient.
     void choose_direction() {
         const Index d = field_.dimension();
         step_direction_ = gradient_;
         double* q = step_direction_.data();
-        std::vector<double> projections(history_.size());
-        for (Index h = static_cast<Index>(history_.size()) - 1; h >= 0; --h) {
-            projections[h] = history_[h].inverse_product * dot(d, history_[h].s.data(), q);
-            axpy(d, -projections[h], history_[h].y.data(), q);
-        }
-        double first_step = 1.0;
-        if (history_.empty()) {
-            first_step = gradient_norm_ > 1.0 ? 1.0 / gradient_norm_ : 1.0;
-        } else {
-            const Correction& last = history_.back();
-            scale(d, 1.0 / (last.inverse_product * squared_norm(d, last.y.data())), q);
-        }
-        for (std::size_t h = 0; h < history_.size(); ++h) {
-            const double along = history_[h].inverse_product * dot(d, history_[h].y.data(), q);
-            axpy(d, projections[h] - along, history_[h].s.data(), q);
-        }
+        curvature_.apply(q);
+        const double first_step = curvature_.empty() && gradient_norm_ > 1.0 ? 1.0 / gradient_norm_ : 1.0;
         scale(d, -1.0, q);
         const double slope = dot(d, gradient_.data(), q);
         if (!(slope < 0.0)) return give_up();  // at the optimum, or lost in rounding
@@ -320,10 +271,9 @@ class LBFGS {
     }
 
     const F& field_;
-    Index corrections_;
     double growth_;
     std::vector<double> weights_, gradient_, step_direction_, trial_, trial_gradient_;
-    std::vector<Correction> history_;
+    Curvature curvature_;
     WolfeSearch search_;
     Certificate certificate_;
     double value_ = 0.0, gradient_norm_ = 0.0, allowance_ = 0.0;

@@ -132,10 +132,9 @@ class OEG : public DualRun<F, OEG<F>> {
         double* m = means_.data() + offsets_[i];
         if (field_.packed_size(i) < size) vartheta = room(unpacked_[0], size), m = room(unpacked_[1], size);
         field_.initial_potentials(i, epsilon_, vartheta);
-        field_.independent_marginals(i, epsilon_, m);
+        entropy_[i] = field_.independent_marginals(i, epsilon_, m);
         field_.pack_potentials(i, vartheta, varthetas_.data() + offsets_[i]);
         field_.pack_marginals(i, m, means_.data() + offsets_[i]);
-        entropy_[i] = field_.independent_entropy(i, epsilon_);
         std::copy(m, m + size, room(marginals_, size));
         Base::add_weights(i, marginals_.data(), 1.0, weights_);
     }

@@ -10,6 +10,7 @@ crf.solution_.message
 from dualfield import calibration, fields, inspection, oracles, solvers
 from dualfield.driver import Progress, solve
 from dualfield.estimators import ChainCRF, ChainCRFCV, GraphCRF, GridCRF, SoftmaxRegression
+from dualfield.features import Constraints
 from dualfield.path import l2_path
 from dualfield.solution import Solution
 from dualfield.solvers import LBFGS, OEG, SDCA
@@ -22,6 +23,7 @@ __all__ = [
     "SDCA",
     "ChainCRF",
     "ChainCRFCV",
+    "Constraints",
     "GraphCRF",
     "GridCRF",
     "Progress",

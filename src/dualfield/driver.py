@@ -80,7 +80,8 @@ def solve(
         measurements in docs/how-to-choose.md; the message says what that is and why.
     tol : float
         The run ends when a confirmed duality gap is at most ``tol`` times the objective. (An objective that is not
-        convex, as with loopy belief propagation, has no such gap; there ``‖∇P‖² / (2 l2)`` takes its place.)
+        convex, as with loopy belief propagation or partial labels, has no such gap; there ``‖∇P‖² / (2 l2)`` takes its
+        place.)
     max_passes : int
         It also ends after so many passes over the data, in this call.
     callbacks : iterable of callables
@@ -277,10 +278,10 @@ class _Drive:
             pass
         self.bound = self.run.bound
         field = self.run.field
-        if not field.exact and not self.run.proves and math.isfinite(self.bound.gap):
-            # Lower bounds from earlier weights, where inference may not have converged, prove nothing: only the
-            # gradient here counts. ‖∇P‖² / (2 l2) bounds the distance of a convex P; of another, it tells of a flat
-            # place.
+        if not (field.exact and field.convex) and not self.run.proves and math.isfinite(self.bound.gap):
+            # Lower bounds from earlier weights, where inference may not have converged or the objective is not convex,
+            # prove nothing: only the gradient here counts. ‖∇P‖² / (2 l2) bounds the distance of a convex P; of
+            # another, it tells of a flat place.
             primal, gradient = field.gradient(self.run.certified_weights())
             gap = float(gradient @ gradient) / (2 * field.l2)
             self.bound = Bound(primal, primal - gap if field.convex else math.nan, gap)
@@ -304,7 +305,8 @@ class _Drive:
             "duality_gap": self._gap,
             **self.run.record(),
         }
-        if not self.run.field.exact and not self.run.proves and "dual" in row:
+        proven = (self.run.field.exact and self.run.field.convex) or self.run.proves
+        if not proven and "dual" in row:
             row["dual"] = self.bound.dual
         for column, value in row.items():
             self.history.setdefault(column, []).append(value)

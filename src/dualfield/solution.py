@@ -21,7 +21,7 @@ Status = Literal["converged", "max_passes", "stopped", "interrupted", "stalled",
 class Solution:
     """The record of one call of :func:`dualfield.solve`.
 
-    Objective values are sums over blocks: ``primal`` is ``l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))`` at
+    Objective values are sums over blocks: ``primal`` is ``l1 ‖w‖₁ + l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))`` at
     ``weights``, so it can be laid beside CRFsuite's loss.
 
     Attributes

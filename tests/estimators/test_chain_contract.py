@@ -33,6 +33,8 @@ DEFAULTS = {
     "warm_start": False,
     "random_state": None,
     "verbose": 0,
+    "l1": 0.0,
+    "constraints": None,
 }
 
 

@@ -112,10 +112,10 @@ class WrittenOut:
         return (np.full(size, self.field.node_count), np.full(len(ends), self.field.edge_count), none, none)
 
     def tables(self, arrays: Any) -> tuple[Any, Any]:
-        return (
-            arrays["nodes"].reshape(-1, self.K),
-            arrays["edges"].reshape(-1, self.K * self.K + 2 * self.K)[:, : self.K * self.K].reshape(-1, self.K, self.K),
-        )
+        """Without the padding."""
+        nodes = arrays["nodes"].reshape(len(self.nodes), -1)[:, : self.K]
+        edges = arrays["edges"].reshape(max(1, len(self.edges)), -1)[: len(self.edges), : self.K * self.K]
+        return nodes, edges.reshape(len(self.edges), self.K, self.K)
 
     def clique_entropy(self, own: float, first: float, second: float, table: Any) -> float:
         if self.field.entropy == "gini":
@@ -268,6 +268,28 @@ def test_on_a_tree_the_oriented_entropy_is_exact(seed: int) -> None:
     for own, first, second, mu in zip(*counts[1:], found.edges, strict=True):
         total += own * entropy(mu) - first * entropy(mu.sum(1)) - second * entropy(mu.sum(0))
     assert np.isclose(total, exact, atol=1e-10)
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 10**6), labels=st.integers(2, 5), range_of_exponents=st.sampled_from([1, 30, 200, 320]))
+def test_a_table_is_given_its_sums(seed: int, labels: int, range_of_exponents: int) -> None:
+    """Whatever the sizes of its numbers, down to those that have no reciprocal."""
+    random = np.random.default_rng(seed)
+
+    def distribution(size: int) -> Any:
+        values = 10.0 ** -random.uniform(0, range_of_exponents, size)
+        return values / values.sum()
+
+    table = distribution(labels * labels).reshape(labels, labels)
+    first, second = distribution(labels), distribution(labels)
+    if seed % 3 == 0:  # sums that all but agree already
+        first, second = table.sum(1) * (1 + 1e-15 * random.normal(size=labels)), table.sum(0)
+        first /= first.sum()
+    found = _core.table_with_sums(table, first, second)
+    assert np.isfinite(found).all()
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(1), first, atol=1e-14)
+    np.testing.assert_allclose(found.sum(0), second, atol=1e-14)
 
 
 # --- limits ---

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.driver import Callback
-from dualfield.estimators import chain_answers, chain_file
+from dualfield.estimators import chain_answers, chain_file, chain_growth
 from dualfield.estimators.chain_answers import Entity
 from dualfield.estimators.training import check_parameters, in_ranges, train
-from dualfield.features import Encoded, encode, encode_labels
+from dualfield.features import Constraints, Encoded, encode, encode_allowed, encode_labels
 from dualfield.fields import Chain
 from dualfield.fields.base import check_sample_weight
 from dualfield.solution import Solution
@@ -34,17 +34,19 @@ class ChainCRF(BaseEstimator):
     the weights of all (attribute, label) pairs times the attribute's value, of all transitions ``(y_{t−1}, y_t)``,
     of each label's bias, and of the first (begin) and last label (end). Training minimises
 
-        ``l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))``
+        ``l1 ‖w‖₁ + l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))``
 
-    and stops when the result is *proven* to be within ``tol`` (relative) of the minimum.
+    and stops when the result is *proven* to be within ``tol`` (relative) of the minimum. With constraints, p is over
+    the allowed labellings only. (Where labels are known in part the objective is not convex, and nothing is proven.)
 
     Parameters
     ----------
     l2 : float
-        Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``.
+        Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``. Zero only with a positive ``l1``.
     solver : str or Solver
         "auto", the name of a method ("oeg", "sdca", "lbfgs", "sag", ...), or an object from ``dualfield.solvers``.
-        "auto" is OEG, or L-BFGS for very few sequences; ``solution_.message`` says which and why.
+        "auto" is OEG, or L-BFGS for very few sequences and for partial labels; ``solution_.message`` says which, and
+        why.
     tol : float
         The relative duality gap to reach.
     max_passes : int
@@ -65,6 +67,12 @@ class ChainCRF(BaseEstimator):
         Seed of the sampling; the same seed gives the same result.
     verbose : int
         0 is quiet, 1 shows a progress bar.
+    l1 : float
+        Strength of the penalty that makes weights exactly zero, CRFsuite's ``c1``. Only L-BFGS takes one, as OWL-QN,
+        and "auto" then picks it. The model keeps the weights that are not zero, and their attributes, alone.
+    constraints : Constraints, "bio", "iobes" or None
+        Which first and last labels and which transitions are allowed, in training and prediction. "bio" and "iobes"
+        read the rules of these schemes off the labels.
 
     Attributes
     ----------
@@ -106,6 +114,8 @@ class ChainCRF(BaseEstimator):
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        l1: float = 0.0,
+        constraints: Constraints | Literal["bio", "iobes"] | None = None,
     ) -> None:
         self.l2 = l2
         self.solver = solver
@@ -121,6 +131,8 @@ class ChainCRF(BaseEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.l1 = l1
+        self.constraints = constraints
 
     def fit(
         self,
@@ -129,6 +141,7 @@ class ChainCRF(BaseEstimator):
         sample_weight: npt.ArrayLike | None = None,
         *,
         callbacks: Iterable[Callback] = (),
+        allowed: Any = None,
     ) -> ChainCRF:
         """Train on labelled sequences.
 
@@ -138,20 +151,23 @@ class ChainCRF(BaseEstimator):
             Sequences of dicts (python-crfsuite's conventions), of lists of strings, of 2-D arrays or sparse matrices
             with one row per position.
         y : sequences of labels
-            Strings or integers, one per position.
+            Strings or integers, one per position. A label may also be a set (frozenset, list, tuple) of candidates, or
+            None where it is unknown: then the loss is that of all labellings left open, for solvers on the primal.
         sample_weight : array, shape (n,), optional
             Weight of each sequence's loss; zero is allowed.
         callbacks : iterable of callables
             Called with a ``Progress`` after every pass; one that returns True ends training.
+        allowed : sequence, optional
+            For each sequence None, or for each position None or the labels allowed there: p is over those only.
 
         Returns
         -------
         self
         """
-        field = self._field(X, y, sample_weight)
+        field = self._field(X, y, sample_weight, allowed)
         return self._take(field, train(self, field, callbacks))
 
-    def _field(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Chain:
+    def _field(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, allowed: Any = None) -> Chain:
         """The problem that these parameters pose."""
         check_parameters(self)
         return Chain(
@@ -165,6 +181,9 @@ class ChainCRF(BaseEstimator):
             end=self.end,
             min_count=self.min_count,
             sample_weight=sample_weight,
+            l1=self.l1,
+            constraints=self.constraints,
+            allowed=allowed,
         )
 
     def _take(self, field: Chain, solution: Solution) -> ChainCRF:
@@ -174,8 +193,46 @@ class ChainCRF(BaseEstimator):
         self.vocabulary_ = field.encoded.vocabulary
         self.layout_ = field.layout
         self.weights_ = self.solution_.weights
+        if field.l1 > 0:
+            chain_growth.drop_zeros(self)
         self.column_features_: dict[str, Any] | None = None  # how a column file becomes X; see dualfield.cli
         return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> ChainCRF:
+        """Go on training with more sequences, from the present weights a; without a model yet, as ``fit``.
+
+        Minimises ``l1 ‖w − a‖₁ + l2/2 ‖w − a‖² + Σ_i c_i · (−log p(y_i | x_i))`` over the new sequences alone: what was
+        learnt stays, unless they speak against it. (About zero, the penalty would take back whatever the new sequences
+        do not show: that optimum does not depend on where the solver starts.) The larger l2, the more stays. Attributes
+        and labels that the model does not have are added to it, with weights that start at zero. The result comes with
+        its certificate, like that of ``fit``; only L-BFGS takes such a penalty, and "auto" picks it. It works the same
+        on a model that ``load`` has read. ``warm_start`` has no effect here.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``: the new sequences only. Attributes new to the model must occur at ``min_count`` of their
+            positions.
+        classes : sequence of labels, optional
+            Labels that the model is to have whether ``y`` shows them or not.
+
+        Returns
+        -------
+        self
+        """
+        return chain_growth.go_on(self, X, y, classes, sample_weight)
+
+    @property
+    def n_nonzero_weights_(self) -> int:
+        """How many weights are not zero."""
+        check_is_fitted(self)
+        return int(np.count_nonzero(self.weights_))
 
     def encode(self, X: Any) -> Encoded:
         """Encode sequences once, for any number of later calls of ``fit`` and ``predict``.
@@ -185,57 +242,99 @@ class ChainCRF(BaseEstimator):
         """
         return encode(X, self.vocabulary_ if self.__sklearn_is_fitted__() else None)
 
-    def predict(self, X: Any) -> list[list[Any]]:
-        """The most probable labels of each sequence."""
-        encoded, core = self._compiled(X)
+    def predict(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Any]]:
+        """The most probable labels of each sequence.
+
+        Parameters
+        ----------
+        X : sequences, or what ``encode`` returned
+        allowed : sequence, optional
+            For each sequence None, or for each position None or the labels allowed there.
+        given : sequence, optional
+            For each sequence None, or for each position None or its label, where that is known.
+
+        Examples
+        --------
+        >>> crf = ChainCRF(random_state=0).fit([[["a"], ["b"]], [["b"], ["a"]]], [["A", "B"], ["B", "A"]])
+        >>> crf.predict([[["a"], ["a"]]], given=[[None, "B"]])
+        [['A', 'B']]
+        """
+        encoded, core = self._compiled(X, allowed, given)
         codes = in_ranges(lambda a, b: core.decode(self.weights_, a, b), len(encoded), self.n_jobs)
         return _cut(self.classes_[codes].tolist(), encoded)
 
-    def predict_marginals(self, X: Any) -> list[npt.NDArray[np.float64]]:
-        """The probability of each label at each position: one array (T, K) per sequence, columns as ``classes_``."""
-        encoded, core = self._compiled(X)
+    def predict_marginals(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[npt.NDArray[np.float64]]:
+        """The probability of each label at each position: one array (T, K) per sequence, columns as ``classes_``.
+
+        With ``allowed`` or ``given``, as in :meth:`predict`, the probability given that.
+        """
+        encoded, core = self._compiled(X, allowed, given)
         stacked = in_ranges(lambda a, b: core.marginals(self.weights_, a, b), len(encoded), self.n_jobs)
         return [stacked[a:b] for a, b in pairwise(encoded.offsets.tolist())]
 
-    def predict_posterior(self, X: Any) -> list[list[Any]]:
-        """The label of largest marginal at each position, which minimises the expected number of wrong labels."""
-        encoded, core = self._compiled(X)
+    def predict_posterior(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Any]]:
+        """The labels that minimise the expected number of wrong ones: at each position that of largest marginal.
+
+        With constraints, the best allowed labelling in that sense. ``allowed`` and ``given`` are as in :meth:`predict`.
+        """
+        encoded, core = self._compiled(X, allowed, given)
+        if hasattr(core, "decode_posterior"):
+            codes = in_ranges(lambda a, b: core.decode_posterior(self.weights_, a, b), len(encoded), self.n_jobs)
+            return _cut(self.classes_[codes].tolist(), encoded)
         stacked = in_ranges(lambda a, b: core.marginals(self.weights_, a, b), len(encoded), self.n_jobs)
         return _cut(self.classes_[stacked.argmax(axis=1)].tolist(), encoded)
 
-    def predict_kbest(self, X: Any, k: int = 5) -> list[list[tuple[list[Any], float]]]:
-        """The k most probable labellings of each sequence with their probabilities, best first."""
+    def predict_kbest(
+        self, X: Any, k: int = 5, *, allowed: Any = None, given: Any = None
+    ) -> list[list[tuple[list[Any], float]]]:
+        """The k most probable labellings of each sequence with their probabilities, best first.
+
+        There are fewer where fewer are allowed. ``allowed`` and ``given`` are as in :meth:`predict`.
+        """
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"k must be a positive integer; got {k!r}.")
-        encoded, core = self._compiled(X)
+        encoded, core = self._compiled(X, allowed, given)
         return chain_answers.kbest(self, encoded, core, int(k))
 
-    def predict_confidence(self, X: Any) -> npt.NDArray[np.float64]:
-        """The probability ``p(ŷ | x)`` of the labels that ``predict`` gives, one for each sequence."""
-        encoded, core = self._compiled(X)
+    def predict_confidence(self, X: Any, *, allowed: Any = None, given: Any = None) -> npt.NDArray[np.float64]:
+        """The probability ``p(ŷ | x)`` of the labels that ``predict`` gives, one for each sequence.
+
+        ``allowed`` and ``given`` are as in :meth:`predict`; the probability is given that.
+        """
+        encoded, core = self._compiled(X, allowed, given)
         return chain_answers.confidences(self, encoded, core)
 
-    def predict_entities(self, X: Any) -> list[list[Entity]]:
+    def predict_entities(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Entity]]:
         """The entities of the labels that ``predict`` gives, each with its exact probability.
 
         Labels are chunk tags, read as :func:`dualfield.metrics.chunks` reads them. An entity's probability is the sum
-        of ``p(y | x)`` over all labellings y that have an entity of this type on exactly these positions.
+        of ``p(y | x)`` over all labellings y that have an entity of this type on exactly these positions; with
+        ``allowed`` or ``given``, as in :meth:`predict`, given that.
 
         Returns
         -------
         list of lists of (start, end, type, probability)
             Positions ``start .. end - 1``, in order; one list for each sequence.
         """
-        encoded, core = self._compiled(X)
+        encoded, core = self._compiled(X, allowed, given)
         return chain_answers.entities(self, encoded, core)
 
     def sample(
-        self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
+        self,
+        X: Any,
+        n: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        *,
+        allowed: Any = None,
+        given: Any = None,
     ) -> list[list[list[Any]]]:
-        """``n`` independent labellings of each sequence, drawn from ``p(y | x)``."""
+        """``n`` independent labellings of each sequence, drawn from ``p(y | x)``.
+
+        With ``allowed`` or ``given``, as in :meth:`predict`, from the distribution given that.
+        """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"n must be an integer, not negative; got {n!r}.")
-        encoded, core = self._compiled(X)
+        encoded, core = self._compiled(X, allowed, given)
         seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=len(encoded))
         return chain_answers.samples(self, encoded, core, int(n), seeds)
 
@@ -268,10 +367,16 @@ class ChainCRF(BaseEstimator):
         """Read a model that ``save`` wrote. No code in the file is run."""
         return chain_file.load(cls, path)
 
-    def _compiled(self, X: Any) -> tuple[Encoded, Any]:
+    def _compiled(self, X: Any, allowed: Any = None, given: Any = None) -> tuple[Encoded, Any]:
         check_is_fitted(self)
         encoded = encode(X, self.vocabulary_)
-        return encoded, self.layout_.compile(encoded)
+        if allowed is not None and given is not None:
+            raise ValueError(
+                "Both allowed and given were passed; expected one: a given label is an allowed set of one."
+            )
+        name, sets = ("allowed", allowed) if given is None else ("given", given)
+        mask = None if sets is None else encode_allowed(sets, encoded.lengths, self.classes_, name)
+        return encoded, self.layout_.compile(encoded, allowed=mask)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield.estimators.chain_answers import Entity
 from dualfield.estimators.chain_crf import ChainCRF
-from dualfield.features import Encoded, encode
+from dualfield.features import Constraints, Encoded, encode
 from dualfield.metrics import chunk_scores, token_accuracy
 from dualfield.path import check_l2s, l2_path
 from dualfield.solution import Solution
@@ -44,7 +44,8 @@ class ChainCRFCV(BaseEstimator):
     scoring : {"accuracy", "f1"} or callable
         "accuracy" of labels, "f1" of chunks (BIO or IOBES labels), or a function of true and predicted sequences
         of labels, the larger the better.
-    solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, verbose
+    solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, verbose,
+    l1, constraints
         As for :class:`ChainCRF`.
 
     Attributes
@@ -89,6 +90,8 @@ class ChainCRFCV(BaseEstimator):
         n_jobs: int | None = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        l1: float = 0.0,
+        constraints: Constraints | Literal["bio", "iobes"] | None = None,
     ) -> None:
         self.l2s = l2s
         self.cv = cv
@@ -105,6 +108,8 @@ class ChainCRFCV(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.l1 = l1
+        self.constraints = constraints
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> ChainCRFCV:
         """Choose ``l2`` on held-out parts, then train on all sequences."""

@@ -21,7 +21,7 @@ from dualfield.estimators.model_parts import (
     weights_of,
 )
 from dualfield.estimators.training import check_parameters
-from dualfield.features import Columns, Vocabulary
+from dualfield.features import Columns, Constraints, Vocabulary
 from dualfield.fields import ChainLayout
 from dualfield.io.model_file import Arrays, read_model, write_model
 
@@ -42,9 +42,11 @@ def save(crf: ChainCRF, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> N
         arrays["row_starts"], arrays["row_labels"] = layout.rows
     if isinstance(vocabulary, Vocabulary):
         arrays.update(vocabulary.to_bytes_arrays())
+    if layout.constraints is not None:
+        arrays.update({f"allowed_{name}": getattr(layout.constraints, name).astype(np.uint8) for name in _MASKS})
     description = {
         "estimator": "ChainCRF",
-        "parameters": plain_parameters(crf.get_params(deep=False)),
+        "parameters": _plain_constraints(plain_parameters(crf.get_params(deep=False))),
         "classes": crf.classes_.tolist(),
         "columns": None if isinstance(vocabulary, Vocabulary) else len(vocabulary),
         "layout": {name: getattr(layout, name) for name in ("bias", "begin", "end")},
@@ -66,7 +68,7 @@ def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:
 
 
 def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> Model:
-    crf = kind(**parameters_of(description["parameters"]))
+    crf = kind(**_with_constraints(parameters_of(description["parameters"])))
     check_parameters(crf)
     columns, flags = description["columns"], description["layout"]
     vocabulary: Vocabulary | Columns
@@ -82,13 +84,41 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
     _check_transitions(transitions, len(classes))
     if rows is not None:
         _check_rows(*rows, len(vocabulary), len(classes))
-    present = (bool(flags[name]) for name in ("bias", "begin", "end"))
-    layout = ChainLayout(len(vocabulary), len(classes), transitions, rows, *present)
+    bias, begin, end = (bool(flags[name]) for name in ("bias", "begin", "end"))
+    rules = _constraints_of(arrays, classes.tolist())
+    layout = ChainLayout(len(vocabulary), len(classes), transitions, rows, bias, begin, end, rules)
     weights = weights_of(arrays, layout.dimension)
     crf.classes_, crf.vocabulary_, crf.layout_, crf.weights_ = classes, vocabulary, layout, weights
     crf.column_features_ = description["column_features"]
     crf.solution_ = solution_of(description["solution"], weights)
     return crf
+
+
+_MASKS = ("transitions", "begin", "end")
+
+
+def _plain_constraints(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameter as JSON has it: a name, or labels and 0/1 masks."""
+    given = parameters["constraints"]
+    if isinstance(given, Constraints):
+        masks = {name: getattr(given, name).astype(int).tolist() for name in _MASKS}
+        parameters = {**parameters, "constraints": {"labels": list(given.labels), **masks}}
+    return parameters
+
+
+def _with_constraints(parameters: dict[str, Any]) -> dict[str, Any]:
+    plain = parameters.get("constraints")  # files written before there were constraints lack it
+    if isinstance(plain, dict):
+        masks = {name: np.array(plain[name], dtype=bool) for name in _MASKS}
+        parameters = {**parameters, "constraints": Constraints(plain["labels"], **masks)}
+    return parameters
+
+
+def _constraints_of(arrays: Arrays, labels: list[Any]) -> Constraints | None:
+    """The rules of the trained model."""
+    if "allowed_transitions" not in arrays:
+        return None
+    return Constraints(labels, **{name: typed(arrays, f"allowed_{name}", np.uint8).astype(bool) for name in _MASKS})
 
 
 def _check_transitions(flat: npt.NDArray[Any], n_labels: int) -> None:

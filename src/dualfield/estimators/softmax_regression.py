@@ -21,7 +21,10 @@ __all__ = ["SoftmaxRegression"]
 class SoftmaxRegression(ClassifierMixin, BaseEstimator):
     """Multinomial logistic regression, trained to a certificate.
 
-    ``p(y | x) ∝ exp(⟨w_y, x⟩ + b_y)``; training minimises ``l2/2 (‖w‖² + ‖b‖²) + Σ_i c_i · (−log p(y_i | x_i))``
+    ``p(y | x) ∝ exp(⟨w_y, x⟩ + b_y)``; training minimises
+
+        ``l1 (‖w‖₁ + ‖b‖₁) + l2/2 (‖w‖² + ‖b‖²) + Σ_i c_i · (−log p(y_i | x_i))``
+
     and stops when the result is *proven* to be within ``tol`` (relative) of the minimum. Unlike in scikit-learn's
     ``LogisticRegression`` the bias is penalised too; without bias, ``C = 1/l2`` for three classes and more and
     ``2/l2`` for two.
@@ -29,7 +32,7 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     l2 : float
-        Strength of the penalty.
+        Strength of the penalty. Zero only with a positive ``l1``.
     solver : str or Solver
         "auto", the name of a method ("oeg", "sdca", "lbfgs", "sag", ...), or an object from ``dualfield.solvers``.
         "auto" is OEG, the fastest on sparse points and no slower than L-BFGS on most dense ones.
@@ -47,6 +50,9 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
         Seed of the sampling.
     verbose : int
         0 is quiet, 1 shows a progress bar.
+    l1 : float
+        Strength of the penalty that makes weights exactly zero. Only L-BFGS takes one, as OWL-QN, and "auto" then
+        picks it.
 
     Attributes
     ----------
@@ -79,6 +85,7 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        l1: float = 0.0,
     ) -> None:
         self.l2 = l2
         self.solver = solver
@@ -89,6 +96,7 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.l1 = l1
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> SoftmaxRegression:
         """Train on points X, shape (n, d), dense or sparse, with classes y, shape (n,).
@@ -98,7 +106,7 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
         check_parameters(self)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        field = Multiclass(X, y, self.l2, bias=self.bias, sample_weight=sample_weight)
+        field = Multiclass(X, y, self.l2, bias=self.bias, sample_weight=sample_weight, l1=self.l1)
         self.solution_ = train(self, field)
         self.classes_ = field.classes
         d, k = X.shape[1], len(self.classes_)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dualfield.driver import Callback, check_limits, solve
 from dualfield.fields import Field
-from dualfield.fields.base import Choice, check_l2
+from dualfield.fields.base import Choice, check_l1, check_l2
 from dualfield.reporting import ProgressBar
 from dualfield.solution import Solution
 from dualfield.solvers import Run, resolve
@@ -29,7 +29,7 @@ Part = TypeVar("Part")
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters that make no sense, before any work."""
     resolve(estimator.solver, Choice("oeg", "only to check the name"))
-    check_l2(estimator.l2)
+    check_l2(estimator.l2, check_l1(getattr(estimator, "l1", 0.0)))
     check_limits(estimator.tol, estimator.max_passes)
     _threads(estimator.n_jobs)
 

@@ -1,11 +1,13 @@
 """Attributes and labels as numbers: vocabularies, encoders, feature templates for column files, grids."""
 
+from dualfield.features.constraints import Constraints, resolve_constraints
 from dualfield.features.encode import encode
 from dualfield.features.encoded import Encoded
 from dualfield.features.encoded_graphs import EncodedGraphs
 from dualfield.features.encoded_grids import EncodedGrids, GridEncoding, encode_grids
 from dualfield.features.graphs import encode_graph_labels, encode_graphs
 from dualfield.features.grids import edge_differences, edge_ends, grid_edges
+from dualfield.features.label_sets import encode_allowed, encode_partial_labels
 from dualfield.features.labels import EncodedLabels, encode_labels
 from dualfield.features.presets import PRESETS, Preset, extract, extract_all, preset_template
 from dualfield.features.rules import Cell, Rule, Transform
@@ -17,6 +19,7 @@ __all__ = [
     "PRESETS",
     "Cell",
     "Columns",
+    "Constraints",
     "Encoded",
     "EncodedGraphs",
     "EncodedGrids",
@@ -31,12 +34,15 @@ __all__ = [
     "edge_differences",
     "edge_ends",
     "encode",
+    "encode_allowed",
     "encode_graph_labels",
     "encode_graphs",
     "encode_grids",
     "encode_labels",
+    "encode_partial_labels",
     "extract",
     "extract_all",
     "grid_edges",
     "preset_template",
+    "resolve_constraints",
 ]

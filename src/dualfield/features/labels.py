@@ -25,7 +25,7 @@ from dualfield.features.nested import (
     integers,
 )
 
-__all__ = ["EncodedLabels", "encode_labels"]
+__all__ = ["EncodedLabels", "encode_labels", "label_lists", "label_type", "sorted_classes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +130,31 @@ def encode_labels(
     >>> classes.tolist(), codes.tolist()
     (['B', 'O'], [1, 0, 1])
     """
+    sequences = label_lists(y, lengths, words)
+    encoded = isinstance(y, EncodedLabels)
+    kind = str if encoded else _common_type(sequences, words)
+    if classes is None:
+        present = (y.names[code] for code in np.unique(y.codes)) if encoded else chain.from_iterable(sequences)
+        known = sorted_classes(set(present), kind)
+    else:
+        known = np.asarray(classes)
+        class_kind = str if known.dtype.kind in "UO" else int
+        if kind is not None and kind is not class_kind:
+            raise TypeError(
+                f"the labels of y are of type {kind.__name__} but the model was trained on labels of type "
+                f"{class_kind.__name__}, like {known[:1].tolist()}; give labels of that type."
+            )
+    code_of = {label: code for code, label in enumerate(known.tolist())}
+    if encoded:
+        return known, np.array([code_of.get(name, -1) for name in y.names], dtype=np.int32)[y.codes]
+    codes = np.fromiter(
+        map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, sum(map(len, sequences))
+    )
+    return known, codes
+
+
+def label_lists(y: Any, lengths: npt.ArrayLike, words: Wording = SEQUENCES) -> list[Any]:
+    """The label sequences, each a list or a tuple, as many and as long as they should be."""
     expected = np.asarray(lengths)
     encoded = isinstance(y, EncodedLabels)
     sequences = y if encoded else _as_lists(y, words)
@@ -145,23 +170,7 @@ def encode_labels(
             f"{words.group} {number} has {found[number]} labels in y but {expected[number]} {words.member}s in X; "
             f"give one label per {words.member}."
         )
-    kind = str if encoded else _common_type(sequences, words)
-    if classes is None:
-        present = (y.names[code] for code in np.unique(y.codes)) if encoded else chain.from_iterable(sequences)
-        known = _sorted_classes(set(present), kind)
-    else:
-        known = np.asarray(classes)
-        class_kind = str if known.dtype.kind in "UO" else int
-        if kind is not None and kind is not class_kind:
-            raise TypeError(
-                f"the labels of y are of type {kind.__name__} but the model was trained on labels of type "
-                f"{class_kind.__name__}, like {known[:1].tolist()}; give labels of that type."
-            )
-    code_of = {label: code for code, label in enumerate(known.tolist())}
-    if encoded:
-        return known, np.array([code_of.get(name, -1) for name in y.names], dtype=np.int32)[y.codes]
-    codes = np.fromiter(map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, int(found.sum()))
-    return known, codes
+    return sequences
 
 
 def _as_lists(y: Any, words: Wording) -> list[Any]:
@@ -198,7 +207,8 @@ def _as_sequence(number: int, sequence: Any, words: Wording) -> Any:
     return list(sequence)
 
 
-def _label_type(kind: type) -> type | None:
+def label_type(kind: type) -> type | None:
+    """Either str or int, where labels may be of this type."""
     if issubclass(kind, str):
         return str
     return int if issubclass(kind, (int, np.integer)) and kind is not bool else None
@@ -207,14 +217,14 @@ def _label_type(kind: type) -> type | None:
 def _common_type(sequences: list[Any], words: Wording) -> type | None:
     """Either str or int, whichever all labels are; None when there are no labels."""
     found = Counter(map(type, chain.from_iterable(sequences)))
-    kinds = set(map(_label_type, found))
+    kinds = set(map(label_type, found))
     if len(kinds) <= 1 and None not in kinds:
         return kinds.pop() if kinds else None
     first: type | None = None
     for number, sequence in enumerate(sequences):
         for index, label in enumerate(sequence):
             place = f"label {index} of {words.group} {number}"
-            kind = _label_type(type(label))
+            kind = label_type(type(label))
             if label is None or label != label:
                 raise ValueError(f"{place} is {label}; expected a string or an integer; label it or leave it out.")
             if kind is None:
@@ -232,7 +242,8 @@ def _common_type(sequences: list[Any], words: Wording) -> type | None:
     raise AssertionError("the types of the labels agree")
 
 
-def _sorted_classes(labels: set[Any], kind: type | None) -> npt.NDArray[Any]:
+def sorted_classes(labels: set[Any], kind: type | None) -> npt.NDArray[Any]:
+    """The classes that these labels make; refused where they are fewer than two."""
     if len(labels) < 2:
         only = f"only {next(iter(labels))!r}" if labels else "none"
         raise ValueError(f"at least two different labels are needed to train; y has {only}.")

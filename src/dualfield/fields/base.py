@@ -14,11 +14,21 @@ import numpy.typing as npt
 
 from dualfield.solution import Certificate
 
-__all__ = ["APPROXIMATE", "EXACT", "PER_CLIQUE", "Choice", "Field", "check_l2", "check_sample_weight"]
+__all__ = [
+    "APPROXIMATE",
+    "EXACT",
+    "PER_CLIQUE",
+    "Choice",
+    "Field",
+    "check_l1",
+    "check_l2",
+    "check_sample_weight",
+    "only_with_l1",
+]
 
 # What fields offer to solvers, by their inference.
 APPROXIMATE = frozenset({"marginals", "Hessian-vector products", "decoding"})
-EXACT = APPROXIMATE | {"exact marginals", "entropy", "clique tables", "compact potentials"}
+EXACT = APPROXIMATE | {"exact marginals", "entropy", "clique tables", "compact potentials", "independent nodes"}
 PER_CLIQUE = frozenset({"per-clique access"})  # and entropies that are concave clique by clique
 
 
@@ -46,6 +56,8 @@ class Field(ABC):
     default_solver: Choice  # what "auto" means here
     core: Any
     l2: float
+    l1: float = 0.0
+    centre: npt.NDArray[np.float64] | None = None  # the weights that the penalty is about; None: zero
     preparation: tuple[float, float]  # wall and CPU seconds from encoded data to the compiled field
 
     @property
@@ -59,13 +71,34 @@ class Field(ABC):
         return int(self.core.blocks)
 
     def primal(self, weights: npt.ArrayLike) -> float:
-        """The objective ``l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i; w))``."""
-        return float(self.core.primal(self._checked(weights)))
+        """The objective ``l1 ‖u‖₁ + l2/2 ‖u‖² + Σ_i c_i · (−log p(y_i | x_i; w))``, ``u = w − centre``."""
+        w = self._checked(weights)
+        return float(self.core.primal(w)) + self._beyond_core(w)
 
     def gradient(self, weights: npt.ArrayLike) -> tuple[float, npt.NDArray[np.float64]]:
-        """The objective and its gradient ``l2 w + Σ_i c_i · (E_w F − F(x_i, y_i))``."""
-        value, gradient = self.core.gradient(self._checked(weights))
-        return float(value), gradient
+        """The objective and its gradient ``l2 u + Σ_i c_i · (E_w F − F(x_i, y_i))``, ``u = w − centre``.
+
+        With l1, the subgradient of least norm: that plus ``l1 sign(u_k)``, and where ``u_k = 0``, that moved towards
+        zero by at most l1. It is zero at the optimum and only there.
+        """
+        w = self._checked(weights)
+        value, gradient = self.core.gradient(w)
+        value = float(value) + self._beyond_core(w)
+        change = w
+        if self.centre is not None:
+            change = w - self.centre
+            gradient -= self.l2 * self.centre
+        if self.l1 > 0:
+            towards_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - self.l1, 0.0)
+            gradient = np.where(change == 0, towards_zero, gradient + self.l1 * np.sign(change))
+        return value, gradient
+
+    def _beyond_core(self, w: npt.NDArray[np.float64]) -> float:
+        """What the objective has in addition to ``l2/2 ‖w‖²`` and the losses."""
+        if self.centre is None:
+            return self.l1 * float(np.abs(w).sum())
+        change = w - self.centre
+        return self.l1 * float(np.abs(change).sum()) + 0.5 * self.l2 * float(change @ change - w @ w)
 
     def hessian_product(self, weights: npt.ArrayLike, vector: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The Hessian at ``weights`` times ``vector``: ``l2 v + Σ_i c_i · Cov_w(F(x_i, ·)) v``."""
@@ -100,8 +133,22 @@ class Field(ABC):
         return array
 
 
-def check_l2(l2: object) -> float:
-    """Return ``l2`` as a float, or refuse it: the dual exists only for a positive penalty."""
+def only_with_l1(default: Choice, l1: float) -> Choice:
+    """The solver that "auto" stands for: of those that take l1 there is only one."""
+    return Choice("lbfgs", "it is the only one that takes an l1 penalty") if l1 > 0 else default
+
+
+def check_l1(l1: object) -> float:
+    """Return ``l1`` as a float, or refuse it."""
+    if not isinstance(l1, Real) or isinstance(l1, bool) or not math.isfinite(float(l1)) or float(l1) < 0:
+        raise ValueError(f"l1 must be a finite number, not negative; got {l1!r}.")
+    return float(l1)
+
+
+def check_l2(l2: object, l1: float = 0.0) -> float:
+    """Return ``l2`` as a float, or refuse it: it is positive, or zero beside a positive ``l1``."""
+    if l1 > 0 and isinstance(l2, Real) and not isinstance(l2, bool) and l2 == 0:
+        return 0.0
     if not isinstance(l2, Real) or isinstance(l2, bool) or not math.isfinite(float(l2)) or float(l2) <= 0:
         raise ValueError(f"l2 must be a positive finite number; got {l2!r}.")
     return float(l2)

@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.features import Encoded, encode, encode_labels
-from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_l2, check_sample_weight
+from dualfield.features import (
+    Columns,
+    Constraints,
+    Encoded,
+    Vocabulary,
+    encode,
+    encode_allowed,
+    encode_partial_labels,
+    resolve_constraints,
+)
+from dualfield.fields.base import (
+    EXACT,
+    PER_CLIQUE,
+    Choice,
+    Field,
+    check_l1,
+    check_l2,
+    check_sample_weight,
+    only_with_l1,
+)
 from dualfield.fields.chain_layout import ChainLayout
+from dualfield.fields.chain_masks import check_labels, observed_among
+from dualfield.solution import Certificate
 
-__all__ = ["Chain"]
+__all__ = ["Chain", "frequent"]
 
 _FEW_SEQUENCES = 30
+_OFFERS_OF_PARTIAL = frozenset({"marginals", "Hessian-vector products"})
 
 
 class Chain(Field):
@@ -25,24 +46,35 @@ class Chain(Field):
     times the attribute's value, of all transitions ``(y_{t−1}, y_t)``, of each label's bias, and of the first
     (begin) and the last label (end). The objective is
 
-        ``l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i; w))``.
+        ``l1 ‖w‖₁ + l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i; w))``
+
+    with ``p(y | x) ∝ exp(score(x, y))`` over the labellings that ``constraints`` and ``allowed`` leave, all by default.
+    Where labels are known in part, ``p(y_i | x_i)`` sums over the labellings Y_i that they leave open: the loss is
+    ``log Z(x_i) − log Z(x_i; Y_i)``. It is not convex, so only solvers on the primal take it, and nothing is certified.
 
     Parameters
     ----------
     X : sequences
         Sequences of dicts, of lists of strings, of 2-D arrays, of sparse matrices, or an ``Encoded``.
     y : sequences of labels
-        One label per position.
+        One label per position; or a set of candidates (set, frozenset, list, tuple), or None where it is unknown.
     l2 : float
-        Strength of the penalty, λn in the papers.
+        Strength of the penalty, λn in the papers; zero only with a positive ``l1``.
     state_features, transitions : {"all", "observed"}
-        Which (attribute, label) and (label, label) pairs have a weight.
+        Which (attribute, label) and (label, label) pairs have a weight. Of the latter, only allowed ones; candidates of
+        partial labels count as observed, but unknown labels do not.
     bias, begin, end : bool
         Whether labels have a bias, begin and end weight.
     min_count : int
         Attributes that occur at fewer positions are dropped.
     sample_weight : array, shape (n,), optional
         The ``c_i``, not negative.
+    l1 : float
+        Strength of the penalty that makes weights exactly zero; only :class:`dualfield.LBFGS` takes one.
+    constraints : Constraints, "bio" or "iobes", optional
+        Which first and last labels and which transitions are allowed.
+    allowed : sequence, optional
+        For each sequence None, or for each position None or the labels allowed there.
 
     Examples
     --------
@@ -68,15 +100,23 @@ class Chain(Field):
         end: bool = True,
         min_count: int = 1,
         sample_weight: npt.ArrayLike | None = None,
+        l1: float = 0.0,
+        constraints: Constraints | Literal["bio", "iobes"] | None = None,
+        allowed: Any = None,
     ) -> None:
-        self.l2 = check_l2(l2)
+        self.l1 = check_l1(l1)
+        self.l2 = check_l2(l2, self.l1)
         encoded: Encoded = encode(X)
         if len(encoded) == 0:
             raise ValueError("X has no sequences; expected at least one.")
         before = time.perf_counter(), time.process_time()
-        self.classes, self.codes = encode_labels(y, encoded.lengths)
+        self.classes, self.codes, self.candidates = encode_partial_labels(y, encoded.lengths)
+        rules = resolve_constraints(constraints, self.classes)
+        self.allowed = None if allowed is None else encode_allowed(allowed, encoded.lengths, self.classes)
+        if self.candidates is None:
+            check_labels(self.codes, encoded.offsets, self.classes, rules, self.allowed)
         self.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
-        self.encoded = _frequent(encoded, min_count)
+        self.encoded = frequent(encoded, min_count)
         self.layout = ChainLayout.from_data(
             self.encoded,
             self.codes,
@@ -86,29 +126,83 @@ class Chain(Field):
             bias=bias,
             begin=begin,
             end=end,
+            constraints=rules,
+            observed=None if self.candidates is None else observed_among(self.encoded, self.candidates),
         )
-        self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2)
-        self.default_solver = _default_solver(len(encoded))
+        self._compile()
+        if rules is not None or self.allowed is not None:
+            self.name, self.offers = "Chain with constraints", EXACT - {"independent nodes"}
+        if self.candidates is not None:
+            self.name, self.offers, self.convex = "Chain with partial labels", _OFFERS_OF_PARTIAL, False
+            self.instead = "label every position, or use a solver on the primal such as 'lbfgs'"
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+
+    @classmethod
+    def of_layout(
+        cls,
+        encoded: Encoded,
+        codes: npt.NDArray[np.int32],
+        classes: npt.NDArray[Any],
+        layout: ChainLayout,
+        l2: float,
+        *,
+        l1: float = 0.0,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Chain:
+        """Encoded sequences with coded labels, and weights as a given layout has them."""
+        before = time.perf_counter(), time.process_time()
+        field = cls.__new__(cls)
+        field.l1 = check_l1(l1)
+        field.l2 = check_l2(l2, field.l1)
+        field.encoded, field.codes, field.classes, field.layout = encoded, codes, classes, layout
+        field.allowed = field.candidates = None
+        field.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
+        field._compile()
+        field.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+        return field
+
+    def _compile(self) -> None:
+        masks = {"allowed": self.allowed, "candidates": self.candidates}
+        self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2, **masks)
+        if self.candidates is None:
+            choice = _default_solver(len(self.encoded))
+        else:
+            choice = Choice("lbfgs", "with partial labels the objective is not convex, so it has no dual")
+        self.default_solver = only_with_l1(choice, self.l1)
 
     def with_l2(self, l2: float) -> Chain:
         """The same sequences under another penalty."""
         other = copy(self)
-        other.l2 = check_l2(l2)
+        other.l2 = check_l2(l2, self.l1)
         before = time.perf_counter(), time.process_time()
-        other.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, other.l2)
+        other._compile()
         other.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
         return other
+
+    def about(self, centre: npt.ArrayLike | None) -> Chain:
+        """The same problem with its penalty about other weights than zero: ``l1 ‖w − a‖₁ + l2/2 ‖w − a‖²``.
+
+        Few solvers take such a problem: see ``Solver.takes``.
+        """
+        other = copy(self)
+        other.centre = None if centre is None else self._checked(centre).copy()
+        other.default_solver = Choice("lbfgs", "it is the only one that takes a penalty about given weights")
+        return other
+
+    def certifies(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:
+        """Say "exact", or "none" for partial labels."""
+        return ("exact", "") if self.convex else ("none", "with partial labels the objective is not convex")
 
     def _content(self) -> list[Any]:
         encoded, layout = self.encoded, self.layout
         return [
-            self.l2,
+            *(self.l2, self.l1, self.centre),
             self.sample_weight,
             self.classes,
             self.codes,
             *(encoded.offsets, encoded.indptr, encoded.indices, encoded.values, encoded.vocabulary),
             *(layout.transitions, layout.rows is None, layout.bias, layout.begin, layout.end),
+            *(layout.constraints, self.allowed, self.candidates),
         ]
 
 
@@ -121,12 +215,17 @@ def _default_solver(n_sequences: int) -> Choice:
     )
 
 
-def _frequent(encoded: Encoded, min_count: int) -> Encoded:
+def frequent(encoded: Encoded, min_count: int, known: Vocabulary | Columns | None = None) -> Encoded:
+    """Without the attributes that occur at fewer positions; those of ``known`` stay."""
     if isinstance(min_count, bool) or not isinstance(min_count, int | np.integer) or min_count < 1:
         raise ValueError(f"min_count must be a positive integer; got {min_count!r}.")
     if min_count == 1:
         return encoded
     keep = encoded.counts() >= min_count
-    if not keep.any():
+    if isinstance(known, Columns):
+        return encoded
+    if known is not None and isinstance(encoded.vocabulary, Vocabulary):
+        keep |= np.fromiter(map(known.__contains__, encoded.vocabulary.names), bool, len(keep))
+    if not keep.any() and known is None:
         raise ValueError(f"No attribute occurs {min_count} times or more; lower min_count.")
     return encoded.restrict(keep)

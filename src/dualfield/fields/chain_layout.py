@@ -7,7 +7,7 @@ in training have a weight.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,14 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield import _core
-from dualfield.features import Encoded
+from dualfield.features import Constraints, Encoded
+from dualfield.fields.chain_masks import Observed, constrain
 
 __all__ = ["ChainLayout"]
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,8 @@ class ChainLayout:
         For observed state features: where each attribute's row starts, and the labels of all rows. None: all pairs.
     bias, begin, end : bool
         Whether there is a weight per label at every position, at the first, at the last.
+    constraints : Constraints, optional
+        Which labellings are allowed; its labels are those of the model, in their order.
     """
 
     n_attributes: int
@@ -46,6 +50,7 @@ class ChainLayout:
     bias: bool
     begin: bool
     end: bool
+    constraints: Constraints | None = None
     _pairs: Any = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -60,22 +65,32 @@ class ChainLayout:
         bias: bool,
         begin: bool,
         end: bool,
+        constraints: Constraints | None = None,
+        observed: Observed | None = None,
     ) -> ChainLayout:
-        """Choose the weights for labelled data; ``codes`` are its labels, position after position."""
+        """Choose the weights for labelled data; ``codes`` are its labels, position after position.
+
+        ``observed`` stands for the pairs that occur where labels are known in part.
+        """
         for name, value in (("state_features", state_features), ("transitions", transitions)):
             if value not in ("all", "observed"):
                 raise ValueError(f"{name} must be 'all' or 'observed'; got {value!r}.")
         n_attributes = len(encoded.vocabulary)
         rows = None
         if state_features == "observed":
-            rows = _core.observed_pairs(encoded.offsets, encoded.indptr, encoded.indices, n_attributes, n_labels, codes)
+            seen, labels = (encoded, codes) if observed is None else (observed.positions, observed.codes)
+            rows = _core.observed_pairs(seen.offsets, seen.indptr, seen.indices, n_attributes, n_labels, labels)
         flat = np.arange(n_labels * n_labels, dtype=np.int32)
-        if transitions == "observed":
+        if transitions == "observed" and observed is not None:
+            flat = observed.transitions
+        elif transitions == "observed":
             inner = np.ones(len(codes), dtype=bool)
             inner[encoded.offsets[1:] - 1] = False  # the last position of a sequence starts no transition
             before = np.flatnonzero(inner)
             flat = np.unique(codes[before] * np.int32(n_labels) + codes[before + 1]).astype(np.int32)
-        return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end))
+        if constraints is not None:
+            flat = flat[constraints.transitions.ravel()[flat]]
+        return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end), constraints)
 
     def __post_init__(self) -> None:
         # The compiled rows check themselves once, so that predicting a short sentence costs little.
@@ -84,7 +99,7 @@ class ChainLayout:
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.n_attributes, self.n_labels, self.transitions, self.rows, self.bias, self.begin, self.end)
-        return ChainLayout, parts
+        return ChainLayout, (*parts, self.constraints)
 
     @property
     def n_state_weights(self) -> int:
@@ -96,14 +111,72 @@ class ChainLayout:
         """The number of weights."""
         return self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
 
+    def without_zeros(self, weights: FloatArray) -> tuple[ChainLayout, FloatArray]:
+        """The layout of the weights that are not zero, and those weights; bias, begin and end weights stay."""
+        state, transitions, rest = np.split(weights, np.cumsum([self.n_state_weights, len(self.transitions)]))
+        attributes, labels = self._state_pairs()
+        kept = state != 0
+        counts = np.bincount(attributes[kept], minlength=self.n_attributes)
+        layout = replace(
+            self,
+            transitions=self.transitions[transitions != 0],
+            rows=(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), labels[kept].astype(np.int32)),
+        )
+        return layout, np.concatenate([state[kept], transitions[transitions != 0], rest])
+
+    def without_empty_rows(self) -> tuple[ChainLayout, npt.NDArray[np.bool_]]:
+        """The layout of the attributes that have a weight, and which they are."""
+        if self.rows is None:
+            return self, np.ones(self.n_attributes, dtype=bool)
+        counts = np.diff(self.rows[0])
+        used = counts > 0
+        starts = np.concatenate(([0], np.cumsum(counts[used]))).astype(np.int64)
+        return replace(self, n_attributes=int(used.sum()), rows=(starts, self.rows[1])), used
+
+    def carry(self, weights: FloatArray, to: ChainLayout, labels: IntArray) -> FloatArray:
+        """These weights in a layout that has them all; others are zero there.
+
+        ``labels[k]`` is the number there of label ``k``; attributes keep their numbers.
+        """
+        moved = np.zeros(to.dimension)
+        state, rest = np.split(weights, [self.n_state_weights])
+        attribute, label = self._state_pairs()
+        there_attribute, there_label = to._state_pairs()
+        keys = there_attribute * to.n_labels + there_label
+        moved[np.searchsorted(keys, attribute * to.n_labels + labels[label])] = state
+        before, after = np.divmod(self.transitions, self.n_labels)
+        flat = labels[before] * to.n_labels + labels[after]
+        moved[to.n_state_weights + np.searchsorted(to.transitions, flat)] = rest[: len(self.transitions)]
+        at, there = len(self.transitions), to.n_state_weights + len(to.transitions)
+        for name in ("bias", "begin", "end"):
+            if getattr(self, name):
+                moved[there + labels] = rest[at : at + self.n_labels]
+                at, there = at + self.n_labels, there + to.n_labels
+        return moved
+
+    def _state_pairs(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(attribute, label) of each state weight, in their order."""
+        if self.rows is None:
+            pairs = np.arange(self.n_attributes * self.n_labels, dtype=np.int64)
+            return pairs // self.n_labels, pairs % self.n_labels
+        starts, labels = self.rows
+        return np.repeat(np.arange(self.n_attributes), np.diff(starts)), labels.astype(np.int64)
+
     def compile(
         self,
         encoded: Encoded,
         codes: npt.NDArray[np.int32] | None = None,
         sample_weight: FloatArray | None = None,
         l2: float = 1.0,
+        *,
+        allowed: BoolArray | None = None,
+        candidates: BoolArray | None = None,
     ) -> Any:
-        """The compiled field over data; without ``codes`` it can predict, not train."""
+        """The compiled field over data; without ``codes`` it can predict, not train.
+
+        ``allowed`` and ``candidates``, arrays (positions, K), are the labels that positions may have, and those among
+        which the true ones are.
+        """
         arguments = (
             encoded.offsets,
             encoded.indptr,
@@ -119,7 +192,8 @@ class ChainLayout:
             sample_weight,
             l2,
         )
-        return _core.ChainAll(*arguments) if self._pairs is None else _core.ChainObserved(*arguments, self._pairs)
+        chain = _core.ChainAll(*arguments) if self._pairs is None else _core.ChainObserved(*arguments, self._pairs)
+        return constrain(chain, self.n_labels, self.constraints, allowed, candidates)
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
         """The parts of a weight vector by name.

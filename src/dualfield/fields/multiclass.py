@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield import _core
-from dualfield.fields.base import EXACT, Choice, Field, check_l2, check_sample_weight
+from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2, check_sample_weight, only_with_l1
 from dualfield.fields.distinct_rows import distinct_rows
 
 __all__ = ["Multiclass", "compile_rows"]
@@ -24,7 +24,7 @@ class Multiclass(Field):
     """Labelled points as a training problem: ``p(y | x) ∝ exp(⟨w_y, x⟩ + b_y)``.
 
     Equal points become one block with the sum of their weights (``fields/distinct_rows.py``). The objective is
-    ``l2/2 (‖w‖² + ‖b‖²) + Σ_i c_i · (−log p(y_i | x_i))``. Weights are one flat vector,
+    ``l1 (‖w‖₁ + ‖b‖₁) + l2/2 (‖w‖² + ‖b‖²) + Σ_i c_i · (−log p(y_i | x_i))``. Weights are one flat vector,
     ``[ attribute × label | bias ]``.
 
     Parameters
@@ -34,11 +34,13 @@ class Multiclass(Field):
     y : array, shape (n,)
         Their labels.
     l2 : float
-        Strength of the penalty, on the bias too.
+        Strength of the penalty, on the bias too; zero only with a positive ``l1``.
     bias : bool
         Whether labels have a bias weight.
     sample_weight : array, shape (n,), optional
         The ``c_i``, not negative.
+    l1 : float
+        Strength of the penalty that makes weights exactly zero; only :class:`dualfield.LBFGS` takes one.
 
     Examples
     --------
@@ -60,9 +62,11 @@ class Multiclass(Field):
         *,
         bias: bool = True,
         sample_weight: npt.ArrayLike | None = None,
+        l1: float = 0.0,
     ) -> None:
         before = time.perf_counter(), time.process_time()
-        self.l2 = check_l2(l2)
+        self.l1 = check_l1(l1)
+        self.l2 = check_l2(l2, self.l1)
         matrix = _finite_rows(X)
         labels = np.asarray(y)
         if labels.shape != (matrix.shape[0],):
@@ -75,13 +79,13 @@ class Multiclass(Field):
             canonical_rows(matrix), codes.astype(np.int32), weights
         )
         self.core = compile_rows(self.rows, len(self.classes), bool(bias), self.codes, self.sample_weight, self.l2)
-        self.default_solver = _default_solver(self.rows)
+        self.default_solver = only_with_l1(_default_solver(self.rows), self.l1)
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
 
     def with_l2(self, l2: float) -> Multiclass:
         """The same points under another penalty."""
         other = copy(self)
-        other.l2 = check_l2(l2)
+        other.l2 = check_l2(l2, self.l1)
         before = time.perf_counter(), time.process_time()
         bias = self.dimension > self.rows.shape[1] * len(self.classes)
         other.core = compile_rows(self.rows, len(self.classes), bias, self.codes, self.sample_weight, other.l2)
@@ -91,7 +95,7 @@ class Multiclass(Field):
     def _content(self) -> list[Any]:
         rows = self.rows
         return [
-            *(self.l2, self.dimension, self.sample_weight, self.classes, self.codes),
+            *(self.l2, self.l1, self.centre, self.dimension, self.sample_weight, self.classes, self.codes),
             *(rows.indptr, rows.indices, rows.data),
         ]
 

@@ -106,12 +106,23 @@ def explain(crf: ChainCRF, x: Any, position: int, label: Any = None, against: An
     t = int(position) % length
     theta = crf.layout_.compile(encoded).potentials(crf.weights_, 0)
     node, edge = theta[: length * labels].reshape(length, labels), theta[length * labels :].reshape(1, labels, labels)
+    if crf.layout_.constraints is not None:
+        node, edge = crf.layout_.constraints.forbid(node, edge)
+    possible = np.isfinite(_core.chain_marginals(node, edge, True)[1][t])
     chosen = _code(crf, label, lambda: int(_core.chain_viterbi(node, edge)[0][t]))
-    best = [_best_with(node, edge, t, k) for k in range(labels)]
-    order = sorted((k for k in range(labels) if k != chosen), key=lambda k: -best[k][1])
-    other = _code(crf, against, lambda: order[0])
+    if possible.sum() == 1 and possible[chosen] and against is None:
+        raise ValueError(
+            f"{crf.classes_[chosen].item()!r} is the only label possible at position {t}: nothing to compare."
+        )
+    best = {k: _best_with(node, edge, t, k) for k in np.flatnonzero(possible).tolist()}
+    other = _code(crf, against, lambda: max((k for k in best if k != chosen), key=lambda k: best[k][1]))
     if other == chosen:
         raise ValueError(f"label and against are both {crf.classes_[chosen].item()!r}; give two different labels.")
+    for code in (chosen, other):
+        if code not in best:
+            raise ValueError(
+                f"the model's constraints rule out the label {crf.classes_[code].item()!r} at position {t}."
+            )
     one, two = best[chosen][0], best[other][0]
     rows = [*_position_rows(crf, encoded, t, chosen, other), *_further_rows(crf, node, edge[0], t, one, two)]
     rows.sort(key=lambda row: -abs(row[-1]))

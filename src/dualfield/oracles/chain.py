@@ -1,4 +1,7 @@
-"""Exact inference on one chain given as arrays; the recursions are in ``core/oracles``."""
+"""Exact inference on one chain given as arrays; the recursions are in ``core/oracles``.
+
+A potential of ``-inf`` forbids its label, or its pair of labels: the distribution is over the labellings that are left.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,8 @@ class Marginals(NamedTuple):
 def log_partition(node: npt.ArrayLike, edge: npt.ArrayLike) -> float:
     """``log Σ_y exp(score(y))`` over all K^T labellings.
 
+    Refused where every one of them is impossible.
+
     Examples
     --------
     >>> round(log_partition([[0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]), 6)
@@ -77,7 +82,7 @@ def viterbi(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[IntArray, float]:
 
 
 def kbest(node: npt.ArrayLike, edge: npt.ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
-    """The ``min(k, K^T)`` best labellings, shape (·, T), and their scores, best first."""
+    """The ``min(k, K^T)`` best labellings, shape (·, T), and their scores, best first; possible ones only."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= np.iinfo(np.int64).max:
         raise ValueError(f"k must be a positive integer; got {k!r}.")
     labels, scores = _core.chain_kbest(*_potentials(node, edge), int(k))
@@ -138,11 +143,11 @@ def _potentials(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[FloatArray, F
             f"{nodes.shape}; got {edges.shape}."
         )
     for name, array in (("node", nodes), ("edge", edges)):
-        bad = np.argwhere(~(np.abs(array) <= _LARGEST))
+        bad = np.argwhere(~((np.abs(array) <= _LARGEST) | np.isneginf(array)))
         if bad.size:
             raise ValueError(
                 f"{name}{bad[0].tolist()} is {array[tuple(bad[0])]}; potentials must be finite, at most {_LARGEST:g} "
-                "in size."
+                "in size, or -inf for what is impossible."
             )
     if shared:
         return nodes, edges[np.newaxis]

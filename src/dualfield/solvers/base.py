@@ -136,6 +136,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
+    takes: ClassVar[frozenset[str]] = frozenset()  # of the penalties: "l1", "centre"
 
     @property
     def limits(self) -> str:
@@ -152,7 +153,12 @@ class Solver(ABC):
         """Bind to a field."""
 
     def check(self, field: Field) -> None:
-        """Refuse a field that lacks something, by name."""
+        """Refuse a field that lacks something, or has a penalty that the method does not take, by name."""
+        asked = (("l1", field.l1 > 0, f"l1={field.l1:g}"), ("centre", field.centre is not None, "given weights"))
+        for penalty, present, shown in asked:
+            if present and penalty not in self.takes:
+                what = f"the penalty {shown}" if penalty == "l1" else f"a penalty about {shown}"
+                raise TypeError(f"{self.name} cannot minimise {what}; use solver='lbfgs', or 'auto', which picks it.")
         missing = sorted(self.needs - field.offers)
         if missing:
             instead = f"; {field.instead}" if field.instead else ""

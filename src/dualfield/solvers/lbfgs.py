@@ -21,9 +21,14 @@ _EVERY_BLOCK = 2**62  # the sample that L-BFGS looks at
 class LBFGS(Solver):
     """L-BFGS with the two-loop recursion and a strong Wolfe line search.
 
-    Minimises ``P(w) = l2/2 ‖w‖² + Σ c_i (−log p(y_i | x_i; w))``. A pass is one full gradient. Each gradient also
-    gives a lower bound on the optimum, ``P(w) − ‖∇P(w)‖² / (2 l2)``; the certificate compares with the best one
-    seen. That bound is loose, many times the true distance, so a tolerance costs this solver more passes
+    With ``l1`` it is OWL-QN (Andrew & Gao 2007; ``core/solvers/owlqn.hpp``): the gradient gives way to the
+    subgradient of least norm, no step leaves the orthant that it points into, and weights of no use end up exactly
+    zero. There the lower bound on the optimum is the dual value of the mixture ``t p(w) + (1 − t) truth`` with the
+    best t, which is a proof without ``l2`` too.
+
+    Without, it minimises ``P(w) = l2/2 ‖w‖² + Σ c_i (−log p(y_i | x_i; w))``. A pass is one full gradient. Each
+    gradient also gives a lower bound on the optimum, ``P(w) − ‖∇P(w)‖² / (2 l2)``; the certificate compares with the
+    best one seen. That bound is loose, many times the true distance, so a tolerance costs this solver more passes
     than the weights themselves would need. Memory: ``2 · corrections + 5`` vectors as long as the weights.
 
     Parameters
@@ -36,12 +41,16 @@ class LBFGS(Solver):
 
     name: ClassVar[str] = "LBFGS"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
+    takes: ClassVar[frozenset[str]] = frozenset({"l1", "centre"})
 
     def __post_init__(self) -> None:
         check_count("LBFGS", "corrections", self.corrections, 1)
 
     def start(self, field: Field, seed: int) -> LBFGSRun:
         """Bind to a field, at weights zero; ``seed`` has no effect."""
+        if field.l1 > 0 or field.centre is not None:
+            core = compiled("OWLQN", field)(field.core, self.corrections, field.l1, field.centre)
+            return LBFGSRun(self, field, core)
         return LBFGSRun(self, field, compiled("LBFGS", field)(field.core, self.corrections, _EVERY_BLOCK, 1.0, seed))
 
 

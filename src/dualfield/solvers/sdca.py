@@ -121,6 +121,12 @@ class SDCA(DualSolver):
                 "labellings ‖ν − μ‖₁ cannot be computed, so choose another rule, such as 'gap'."
             )
 
+        if self.init == "product" and "independent nodes" not in field.offers:
+            raise TypeError(
+                f"SDCA: init='product' starts with independent labels, which {field.name} does not offer: some pairs "
+                "are forbidden, so choose another start, such as 'mixture'."
+            )
+
     @property
     def limits(self) -> str:
         if self.step == "newton-1" or not isinstance(self.step, str):

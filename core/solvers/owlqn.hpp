@@ -1,0 +1,258 @@
+// OWL-QN (Andrew and Gao 2007): L-BFGS for the primal with an elastic net about a centre a, in sum units,
+//     P(w) = l1 |w - a|_1 + l2/2 |w - a|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>).
+//
+// Within an orthant of u = w - a the objective is smooth. Each step stays in one: the orthant of u, and where u_k = 0 the
+// side that minus the pseudo-gradient (the subgradient of least norm) points to. Trials lose what leaves the orthant, so
+// weights of no use are exactly a. The step shrinks until the objective itself has fallen enough. Without l1 there are
+// no orthants and this is L-BFGS.
+//
+// Two things differ from the paper, and each makes the steps at the end those of L-BFGS on the nonzero weights, many
+// times fewer. The curvature is cut to the weights that may move. And of the direction -H pseudo-gradient only entries
+// with u_k = 0 are dropped where they point uphill, not all: what is dropped only ever makes the slope steeper.
+//
+// Each evaluation also bounds the optimum from below (duality/elastic_net.hpp); the best bound seen makes the
+// certificate.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "duality/elastic_net.hpp"
+#include "solvers/curvature.hpp"
+#include "solvers/deadline.hpp"
+#include "solvers/objective.hpp"
+
+namespace dualfield {
+
+template <Field F>
+class OWLQN {
+   public:
+    // centre: the weights a, or null for zero.
+    OWLQN(const F& field, Index corrections, double l1, const double* centre)
+        : field_(field),
+          penalty_{l1, field.l2()},
+          change_(field.dimension(), 0.0),
+          gradient_(field.dimension(), 0.0),
+          pseudo_(field.dimension(), 0.0),
+          direction_(field.dimension(), 0.0),
+          trial_(field.dimension(), 0.0),
+          trial_gradient_(field.dimension(), 0.0),
+          free_(field.dimension(), 0.0),
+          curvature_(field.dimension(), corrections),
+          objective_(field),
+          order_(active_blocks(field)) {
+        if (centre) {
+            centre_.assign(centre, centre + field.dimension());
+            point_ = centre_;
+        }
+    }
+
+    // Starts from given weights; before the first run() only.
+    void set_weights(const double* w) {
+        for (std::size_t k = 0; k < trial_.size(); ++k) trial_[k] = centre_.empty() ? w[k] : w[k] - centre_[k];
+        place();
+    }
+
+    // Visits blocks until there were `max_visits`, the time is over or no step helps; returns how many there were. A
+    // gradient cut short by the clock goes on with the next call.
+    Index run(Index max_visits, double seconds) {
+        const Deadline deadline(seconds);
+        const Index before = visits_, last = visits_ + max_visits;
+        while (visits_ < last && !stalled_ && evaluate(deadline, last)) {
+        }
+        return visits_ - before;
+    }
+
+    bool confirm(double) { return started_; }  // each evaluation is a certificate
+
+    bool complete() const { return true; }
+    bool stalled() const { return stalled_; }
+    bool diverged() const { return diverged_; }
+    Index sample() const { return total(); }
+    Index total() const { return static_cast<Index>(order_.size()); }
+    Index visits() const { return visits_; }
+    Index iterations() const { return iterations_; }
+    Index evaluations() const { return evaluations_; }
+    Index oracle_calls() const { return oracle_calls_before_ + objective_.oracle_calls(); }
+    double gradient_norm() const { return gradient_norm_; }  // of the pseudo-gradient
+    const Certificate& certificate() const { return certificate_; }
+
+    std::vector<double> weights() const {
+        std::vector<double> w(change_);
+        if (!centre_.empty()) axpy(field_.dimension(), 1.0, centre_.data(), w.data());
+        return w;
+    }
+
+    void archive(Archive& archive) {
+        Index calls = oracle_calls();
+        archive.scalars("counters", {&calls, &iterations_, &evaluations_, &visits_, &trials_});
+        oracle_calls_before_ = calls - objective_.oracle_calls();
+        archive.flag("started", started_);
+        archive.flag("stalled", stalled_);
+        archive.flag("diverged", diverged_);
+        archive.index("cursor", cursor_, total());
+        archive.array("change", change_);
+        archive.array("trial", trial_);
+        archive.array("trial_gradient", trial_gradient_);
+        archive.array("gradient", gradient_);
+        archive.array("pseudo_gradient", pseudo_);
+        archive.array("direction", direction_);
+        archive.scalars("numbers", {&value_, &gradient_norm_, &allowance_, &best_dual_, &step_, &certificate_.primal,
+                                    &certificate_.dual, &certificate_.gap});
+        objective_.archive(archive);
+        curvature_.archive(archive);
+        if (archive.loading()) place();
+    }
+
+   private:
+    // Value and gradient at trial_, in slices, and what follows from them; true when complete.
+    bool evaluate(const Deadline& deadline, Index last_visit) {
+        const Index d = field_.dimension();
+        if (cursor_ == 0) {
+            for (Index k = 0; k < d; ++k) trial_gradient_[k] = penalty_.l2 * trial_[k];
+            objective_.reset();
+        }
+        const double* w = centre_.empty() ? trial_.data() : point_.data();
+        while (cursor_ < total()) {
+            objective_.add(order_[cursor_++], w, trial_gradient_.data());
+            ++visits_;
+            if ((deadline.passed() || visits_ == last_visit) && cursor_ < total()) return false;
+        }
+        cursor_ = 0;
+        ++evaluations_;
+        const double losses = objective_.losses(), penalty = penalty_.penalty(d, trial_.data());
+        trial_value_ = losses + penalty;
+        trial_allowance_ = rounding_allowance(objective_.magnitude() + penalty);
+        if (std::isfinite(trial_value_)) {
+            const double bound =
+                penalty_.lower_bound(d, trial_.data(), trial_gradient_.data(), losses, trial_allowance_);
+            if (std::isfinite(bound)) best_dual_ = std::max(best_dual_, bound - trial_allowance_);
+        }
+        consider();
+        return true;
+    }
+
+    // Decides what the evaluated point means, and where to evaluate next.
+    void consider() {
+        if (!started_) {
+            if (!std::isfinite(trial_value_)) {
+                stalled_ = diverged_ = true;
+                return;
+            }
+            started_ = true;
+            accept();
+            choose_direction();
+            return;
+        }
+        double slope = 0.0, end_slope = 0.0;  // of the objective along the step, at its ends
+        for (Index k = 0; k < field_.dimension(); ++k) {
+            const double move = trial_[k] - change_[k];
+            slope += pseudo_[k] * move;
+            end_slope += (trial_gradient_[k] + penalty_.l1 * orthant(k)) * move;
+        }
+        if (enough(slope, end_slope)) {
+            curvature_.remember(change_.data(), trial_.data(), gradient_.data(), trial_gradient_.data());
+            accept();
+            ++iterations_;
+            if (!stalled_) choose_direction();
+            return;
+        }
+        update_certificate();  // the trial may have raised the best dual value
+        constexpr int kMaxTrials = 30;
+        if (++trials_ < kMaxTrials) {
+            // the minimum of the parabola through both values, as a share of the step
+            const double share = -0.5 * slope / (trial_value_ - value_ - slope);
+            step_ *= slope >= 0.0 ? 0.5 : (share >= 0.1 ? std::min(share, 0.5) : 0.1);
+            propose();
+        } else if (curvature_.empty()) {
+            stalled_ = true;
+        } else {  // forget the curvature, try plain descent once more
+            curvature_.clear();
+            choose_direction();
+        }
+    }
+
+    bool enough(double slope, double end_slope) const {
+        constexpr double kSufficientDecrease = 1e-4;
+        if (!std::isfinite(trial_value_) || !(slope < 0.0)) return false;
+        if (trial_value_ <= value_ + kSufficientDecrease * slope) return true;
+        // Where the value no longer resolves the decrease, its slope still does (Hager and Zhang's approximate condition).
+        return trial_value_ <= value_ + 1e-14 * std::abs(value_) &&
+               end_slope <= (2.0 * kSufficientDecrease - 1.0) * slope;
+    }
+
+    void accept() {
+        change_ = trial_;
+        gradient_ = trial_gradient_;
+        value_ = trial_value_;
+        allowance_ = trial_allowance_;
+        penalty_.pseudo_gradient(field_.dimension(), change_.data(), gradient_.data(), pseudo_.data());
+        gradient_norm_ = std::sqrt(squared_norm(field_.dimension(), pseudo_.data()));
+        update_certificate();
+        if (certificate_.gap <= 3.0 * allowance_) stalled_ = true;  // what is left of the gap is rounding
+    }
+
+    void update_certificate() { certificate_ = {value_, best_dual_, std::max(0.0, value_ - best_dual_) + allowance_}; }
+
+    // direction = -H pseudo-gradient, without what would lead a zero uphill.
+    void choose_direction() {
+        const Index d = field_.dimension();
+        direction_ = pseudo_;
+        if (penalty_.l1 > 0.0) {
+            for (Index k = 0; k < d; ++k) free_[k] = change_[k] != 0.0 || pseudo_[k] != 0.0 ? 1.0 : 0.0;
+            curvature_.apply_within(free_, direction_.data());
+        } else {
+            curvature_.apply(direction_.data());
+        }
+        double slope = 0.0;
+        for (Index k = 0; k < d; ++k) {
+            const double product = direction_[k] * pseudo_[k];
+            direction_[k] = penalty_.l1 > 0.0 && change_[k] == 0.0 && !(product > 0.0) ? 0.0 : -direction_[k];
+            slope += direction_[k] * pseudo_[k];
+        }
+        if (!(slope < 0.0)) {  // at the optimum, or lost in rounding
+            stalled_ = true;
+            return;
+        }
+        trials_ = 0;
+        step_ = curvature_.empty() && gradient_norm_ > 1.0 ? 1.0 / gradient_norm_ : 1.0;
+        propose();
+    }
+
+    // The sign of weight k in the orthant of the step; zero where it may not move.
+    double orthant(Index k) const {
+        const double side = change_[k] != 0.0 ? change_[k] : -pseudo_[k];
+        return side > 0.0 ? 1.0 : (side < 0.0 ? -1.0 : 0.0);
+    }
+
+    void propose() {
+        for (Index k = 0; k < field_.dimension(); ++k) {
+            const double there = change_[k] + step_ * direction_[k];
+            trial_[k] = penalty_.l1 > 0.0 && !(there * orthant(k) > 0.0) ? 0.0 : there;
+        }
+        place();
+    }
+
+    void place() {
+        for (std::size_t k = 0; k < centre_.size(); ++k) point_[k] = centre_[k] + trial_[k];
+    }
+
+    const F& field_;
+    ElasticNet penalty_;
+    std::vector<double> change_, gradient_, pseudo_, direction_, trial_, trial_gradient_;
+    std::vector<double> free_;            // one for weights that may move, zero for the others
+    std::vector<double> centre_, point_;  // a, and a + trial; empty where a = 0
+    Curvature curvature_;
+    Certificate certificate_;
+    double value_ = 0.0, gradient_norm_ = 0.0, allowance_ = 0.0, step_ = 0.0;
+    double trial_value_ = 0.0, trial_allowance_ = 0.0;
+    double best_dual_ = -std::numeric_limits<double>::infinity();
+    bool started_ = false, stalled_ = false, diverged_ = false;
+    Index iterations_ = 0, evaluations_ = 0, visits_ = 0, oracle_calls_before_ = 0, trials_ = 0;
+
+    Objective<F> objective_;
+    Index cursor_ = 0;          // the next block, in order_, of a gradient in the making
+    std::vector<Index> order_;  // the blocks of positive weight
+};
+
+}  // namespace dualfield

@@ -1,0 +1,1 @@
+"""Other packages' interfaces over dualfield, for programs that are written against them."""

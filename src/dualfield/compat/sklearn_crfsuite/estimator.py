@@ -1,0 +1,368 @@
+"""``CRF``: sklearn-crfsuite's class over :class:`dualfield.ChainCRF`."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from dualfield.compat.sklearn_crfsuite.feature_set import crfsuite_layout
+from dualfield.compat.sklearn_crfsuite.metrics import flat_accuracy_score
+from dualfield.compat.sklearn_crfsuite.parameters import as_chain_crf, checked_algorithm, count, delta_of, number
+from dualfield.compat.sklearn_crfsuite.training_log import TrainingLog
+from dualfield.driver import Progress, solve
+from dualfield.estimators import ChainCRF
+from dualfield.features import encode, encode_labels
+from dualfield.fields import Chain
+from dualfield.reporting import ProgressBar
+
+__all__ = ["CRF"]
+
+
+class CRF(BaseEstimator):
+    """A linear-chain CRF with the parameters and methods of sklearn-crfsuite's ``CRF``.
+
+    The model has CRFsuite's weights: (attribute, label) and (label, label) pairs seen in training, or all; no bias,
+    begin or end weights. Training minimises CRFsuite's objective ``c1 ‖w‖₁ + c2 ‖w‖² + Σ_i (−log p(y_i | x_i))``, but
+    stops on a proof: when the result is within ``100 · delta`` (relative) of the optimum. ``chain_crf_`` is the
+    :class:`dualfield.ChainCRF` behind it, with everything that class offers.
+
+    Parameters
+    ----------
+    algorithm : {"lbfgs", "l2sgd", "ap"}
+        "lbfgs", the default: what ``ChainCRF`` takes for this objective, OWL-QN with c1. "l2sgd": averaged stochastic
+        gradient descent on it. "ap": the averaged perceptron. "pa" and "arow" are refused.
+    min_freq : float
+        Weights of pairs that are less frequent are left out.
+    all_possible_states, all_possible_transitions : bool
+        Whether pairs that were not seen have a weight too.
+    c1, c2 : float
+        The penalties, by default 0 and 1; one of them must be positive.
+    max_iterations : int
+        The most passes over the data, by default 10000 ("lbfgs"), 1000 ("l2sgd"), 100 ("ap"). A number given here is
+        taken as wanted: there is no warning where it ends training.
+    num_memories : int
+        The past steps that OWL-QN remembers, by default 6; without c1 of no effect.
+    delta : float
+        "lbfgs": training ends at a proven relative distance of ``100 · delta``, by default 1e-3. "l2sgd": also when
+        ``period`` passes lower the objective by less than this share.
+    period : int
+        How often "l2sgd" looks, by default every 10 passes.
+    verbose : bool
+        Whether to show a progress bar.
+    model_filename : str
+        A file of ``ChainCRF.save``: ``fit`` writes it, and without ``fit`` the model is read from it.
+    epsilon, linesearch, max_linesearch, keep_tempfiles
+        Of no effect: they steer how CRFsuite approaches the optimum, and there are no temporary files.
+    calibration_eta, calibration_rate, calibration_samples, calibration_candidates, calibration_max_trials
+        Of no effect: "l2sgd" looks for its step by itself.
+    pa_type, c, error_sensitive, averaging, variance, gamma
+        Parameters of "pa" and "arow", refused with them.
+    trainer_cls
+        Refused: there is no ``pycrfsuite.Trainer``.
+
+    Examples
+    --------
+    >>> from dualfield.compat import sklearn_crfsuite
+    >>> X = [[{"word": "the"}, {"word": "cat"}], [{"word": "a"}, {"word": "dog"}]]
+    >>> y = [["DET", "NOUN"], ["DET", "NOUN"]]
+    >>> crf = sklearn_crfsuite.CRF(algorithm="lbfgs", c1=0.01, c2=0.01, max_iterations=100)
+    >>> crf.fit(X, y).predict([[{"word": "the"}, {"word": "dog"}]]).tolist()
+    [['DET', 'NOUN']]
+    """
+
+    def __init__(
+        self,
+        algorithm: str | None = None,
+        min_freq: float | None = None,
+        all_possible_states: bool | None = None,
+        all_possible_transitions: bool | None = None,
+        c1: float | None = None,
+        c2: float | None = None,
+        max_iterations: int | None = None,
+        num_memories: int | None = None,
+        epsilon: float | None = None,
+        period: int | None = None,
+        delta: float | None = None,
+        linesearch: str | None = None,
+        max_linesearch: int | None = None,
+        calibration_eta: float | None = None,
+        calibration_rate: float | None = None,
+        calibration_samples: int | None = None,
+        calibration_candidates: int | None = None,
+        calibration_max_trials: int | None = None,
+        pa_type: int | None = None,
+        c: float | None = None,
+        error_sensitive: bool | None = None,
+        averaging: bool | None = None,
+        variance: float | None = None,
+        gamma: float | None = None,
+        verbose: bool = False,
+        model_filename: str | os.PathLike[str] | None = None,
+        keep_tempfiles: bool = False,
+        trainer_cls: Any = None,
+    ) -> None:
+        self.algorithm = algorithm
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.c1 = c1
+        self.c2 = c2
+        self.max_iterations = max_iterations
+        self.num_memories = num_memories
+        self.epsilon = epsilon
+        self.period = period
+        self.delta = delta
+        self.linesearch = linesearch
+        self.max_linesearch = max_linesearch
+        self.calibration_eta = calibration_eta
+        self.calibration_rate = calibration_rate
+        self.calibration_samples = calibration_samples
+        self.calibration_candidates = calibration_candidates
+        self.calibration_max_trials = calibration_max_trials
+        self.pa_type = pa_type
+        self.c = c
+        self.error_sensitive = error_sensitive
+        self.averaging = averaging
+        self.variance = variance
+        self.gamma = gamma
+        self.verbose = verbose
+        self.model_filename = model_filename
+        self.keep_tempfiles = keep_tempfiles
+        self.trainer_cls = trainer_cls
+
+    # --- training ---
+
+    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
+        """Train on labelled sequences.
+
+        Parameters
+        ----------
+        X : sequences of dicts or of lists of strings
+            One dict or list of attributes per position, as in python-crfsuite. Empty sequences count for nothing.
+        y : sequences of labels
+            One per position.
+        X_dev, y_dev : likewise, optional
+            Held-out sequences that ``training_log_`` scores the result on.
+        """
+        algorithm = checked_algorithm(self)
+        if (X_dev is None) != (y_dev is None):
+            given, missing = ("X_dev", "y_dev") if y_dev is None else ("y_dev", "X_dev")
+            raise ValueError(f"{given} was given without {missing}; give both or none.")
+        model = as_chain_crf(self, algorithm)
+        sequences, labels = _without_empty(_sequences(X), y)
+        encoded = encode(sequences)
+        classes, codes = encode_labels(labels, encoded.lengths)
+        layout = crfsuite_layout(
+            sequences,
+            encoded,
+            codes,
+            len(classes),
+            all_states=bool(self.all_possible_states),
+            all_transitions=bool(self.all_possible_transitions),
+            min_freq=number("min_freq", self.min_freq, 0.0),
+        )
+        field = Chain.of_layout(encoded, codes, classes, layout, model.l2, l1=model.l1)
+        callbacks: list[Any] = []
+        if algorithm == "l2sgd":
+            callbacks.append(_Flat(count("period", self.period, 10), delta_of(self, algorithm)))
+        with ExitStack() as stack:
+            if self.verbose:
+                callbacks.append(stack.enter_context(ProgressBar()))
+            solution = solve(field, model.solver, model.tol, model.max_passes, callbacks, random_state=0)
+        solution.state = None
+        unfinished = solution.status == "max_passes" and self.max_iterations is None and math.isfinite(solution.primal)
+        if unfinished or solution.status in ("interrupted", "diverged"):
+            warnings.warn(solution.message, ConvergenceWarning, stacklevel=2)
+        self.chain_crf_ = model._take(field, solution)
+        self._labels = list(dict.fromkeys(chain.from_iterable(labels)))
+        held_out = None if X_dev is None else (list(y_dev), self.predict(X_dev).tolist())
+        self._log = TrainingLog.of(solution, field.dimension, held_out)
+        if self.model_filename is not None:
+            self.chain_crf_.save(self.model_filename)
+        return self
+
+    # --- prediction ---
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable labels of each sequence: an array of lists."""
+        return self._for_each(X, lambda crf, some: crf.predict(some))
+
+    def predict_single(self, xseq: Any) -> list[Any]:
+        """The most probable labels of one sequence."""
+        labels: list[Any] = self.predict([xseq])[0]
+        return labels
+
+    def predict_marginals(self, X: Any) -> npt.NDArray[Any]:
+        """The probability of each label at each position: an array of lists of dicts."""
+        return self._for_each(X, self._marginals)
+
+    def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
+        """The probability of each label at each position of one sequence."""
+        marginals: list[dict[Any, float]] = self.predict_marginals([xseq])[0]
+        return marginals
+
+    def _marginals(self, crf: ChainCRF, X: list[Any]) -> list[list[dict[Any, float]]]:
+        labels = self.classes_ or []
+        order = np.searchsorted(crf.classes_, labels)
+        return [
+            [dict(zip(labels, row, strict=True)) for row in table[:, order].tolist()]
+            for table in crf.predict_marginals(X)
+        ]
+
+    def _for_each(self, X: Any, function: Any) -> npt.NDArray[Any]:
+        """The function's answers for all sequences, as a one-dimensional array of lists; empty for empty ones."""
+        crf = self._fitted()
+        if crf is None:
+            raise NotFittedError("This CRF is not fitted yet; call fit, or give model_filename.")
+        sequences = _sequences(X)
+        places = [i for i, sequence in enumerate(sequences) if len(sequence)]
+        answers = np.empty(len(sequences), dtype=object)
+        answers[:] = [[] for _ in sequences]
+        if places:
+            for i, answer in zip(places, function(crf, [sequences[i] for i in places]), strict=True):
+                answers[i] = answer
+        return answers
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of positions labelled correctly."""
+        return flat_accuracy_score(list(y), self.predict(X).tolist())
+
+    # --- the model ---
+
+    @property
+    def classes_(self) -> list[Any] | None:
+        """The labels, in the order in which training showed them; None before ``fit``."""
+        crf = self._fitted()
+        return None if crf is None else list(getattr(self, "_labels", crf.classes_.tolist()))
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float] | None:
+        """``{(attribute, label): weight}`` of the weights that are not zero; None before ``fit``."""
+        crf = self._fitted()
+        if crf is None:
+            return None
+        state = crf.layout_.split(crf.weights_)["state"]
+        rows, columns = state.nonzero()
+        values = np.asarray(state[rows, columns]).ravel().tolist()
+        labels, names = crf.classes_.tolist(), self._names(crf)
+        return {
+            (names[a], labels[k]): value for a, k, value in zip(rows.tolist(), columns.tolist(), values, strict=True)
+        }
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float] | None:
+        """``{(label, next label): weight}`` of the weights that are not zero; None before ``fit``."""
+        crf = self._fitted()
+        if crf is None:
+            return None
+        table, labels = crf.layout_.split(crf.weights_)["transitions"], crf.classes_.tolist()
+        return {(labels[i], labels[j]): float(table[i, j]) for i, j in zip(*table.nonzero(), strict=True)}
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        """The attributes that have a weight other than zero; None before ``fit``."""
+        crf = self._fitted()
+        if crf is None:
+            return None
+        names, state = self._names(crf), crf.layout_.split(crf.weights_)["state"]
+        return [names[a] for a in np.unique(state.nonzero()[0])]
+
+    @property
+    def num_attributes_(self) -> int | None:
+        """How many attributes have a weight other than zero; None before ``fit``."""
+        names = self.attributes_
+        return None if names is None else len(names)
+
+    @property
+    def size_(self) -> int | None:
+        """The bytes of the model's file; None before ``fit``."""
+        crf = self._fitted()
+        if crf is None:
+            return None
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            crf.save(path)
+            return path.stat().st_size
+
+    @property
+    def training_log_(self) -> TrainingLog | None:
+        """How training went; None before ``fit``."""
+        return getattr(self, "_log", None)
+
+    @property
+    def tagger_(self) -> Any:
+        """Refused: there is no ``pycrfsuite.Tagger``."""
+        raise AttributeError(
+            "tagger_ is a pycrfsuite.Tagger, which dualfield does not use; predict_single, predict_marginals_single, "
+            "state_features_ and transition_features_ give what it gives."
+        )
+
+    @staticmethod
+    def _names(crf: ChainCRF) -> list[str]:
+        names = getattr(crf.vocabulary_, "names", None)
+        return [str(column) for column in range(len(crf.vocabulary_))] if names is None else names
+
+    def _fitted(self) -> ChainCRF | None:
+        if not hasattr(self, "chain_crf_") and self.model_filename is not None and os.path.exists(self.model_filename):
+            with open(self.model_filename, "rb") as file:
+                if file.read(4) == b"lCRF":
+                    raise ValueError(
+                        f"{os.fspath(self.model_filename)!r} is a model of CRFsuite, which cannot be read here; train "
+                        "again with fit, which writes a model of dualfield."
+                    )
+            self.chain_crf_ = ChainCRF.load(self.model_filename)
+        return getattr(self, "chain_crf_", None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted() is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
+
+
+class _Flat:
+    """Stops a run when so many passes lower the objective by less than a share of it."""
+
+    def __init__(self, period: int, delta: float) -> None:
+        self.period, self.delta, self.last = period, delta, math.inf
+
+    def __call__(self, progress: Progress) -> bool:
+        if progress.passes % self.period:
+            return False
+        before, self.last = self.last, progress.primal()
+        return math.isfinite(before) and before - self.last < self.delta * abs(self.last)
+
+
+def _sequences(X: Any) -> list[Any]:
+    """The sequences; python-crfsuite's ``ItemSequence`` gives its dicts."""
+    if isinstance(X, str | Mapping) or not isinstance(X, Iterable):
+        raise TypeError(f"X is of type {type(X).__name__}; expected a list of sequences of dicts or lists of strings.")
+    return [x.items() if hasattr(x, "items") and not isinstance(x, Mapping) else x for x in X]
+
+
+def _without_empty(X: list[Any], y: Any) -> tuple[list[Any], list[Any]]:
+    """Without the sequences that have neither positions nor labels; what else is wrong is found later."""
+    labels = list(y) if isinstance(y, Iterable) and not isinstance(y, str | Mapping) else y
+    if not isinstance(labels, list) or len(labels) != len(X):
+        return X, labels
+    kept = [
+        i
+        for i, (x, z) in enumerate(zip(X, labels, strict=True))
+        if not (hasattr(x, "__len__") and hasattr(z, "__len__") and len(x) == 0 == len(z))
+    ]
+    return [X[i] for i in kept], [labels[i] for i in kept]

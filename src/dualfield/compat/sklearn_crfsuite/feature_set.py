@@ -1,0 +1,99 @@
+"""Which weights CRFsuite's models have, as a layout of ours.
+
+CRFsuite counts an attribute of value zero as seen: ``{"upper": False}`` at a position labelled O gives the pair
+(upper, O) a weight. Its frequency of a pair is the sum of the values, of a transition the number of times, and a pair
+less frequent than ``min_freq`` has no weight, whatever else is asked for. Without ``min_freq``, that still goes for
+pairs whose values sum to less than zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield.features import Columns, Encoded
+from dualfield.fields import ChainLayout
+
+__all__ = ["crfsuite_layout"]
+
+
+def crfsuite_layout(
+    X: list[Any],
+    encoded: Encoded,
+    codes: npt.NDArray[np.int32],
+    n_labels: int,
+    *,
+    all_states: bool,
+    all_transitions: bool,
+    min_freq: float,
+) -> ChainLayout:
+    """The weights that CRFsuite gives to labelled sequences.
+
+    Parameters
+    ----------
+    X : list of sequences
+        As the user gave them, for the attributes of value zero, which ``encoded`` does not have.
+    encoded, codes, n_labels
+        The sequences, and their labels position after position.
+    all_states, all_transitions : bool
+        Whether pairs that do not occur have a weight; of no effect with a positive ``min_freq``.
+    min_freq : float
+        The least frequency of a pair.
+    """
+    seen, frequency = _state_frequencies(encoded, codes, n_labels)
+    n_attributes = len(encoded.vocabulary)
+    if all_states:
+        of_all = np.zeros(n_attributes * n_labels)
+        of_all[seen] = frequency
+        keys = np.flatnonzero(of_all >= min_freq)
+    else:
+        keys = seen[frequency >= min_freq]
+        if min_freq <= 0:
+            keys = np.union1d(keys, np.setdiff1d(_zero_pairs(X, encoded, codes, n_labels), seen))
+    rows = None
+    if len(keys) < n_attributes * n_labels:
+        counts = np.bincount(keys // n_labels, minlength=n_attributes)
+        rows = np.concatenate(([0], np.cumsum(counts))).astype(np.int64), (keys % n_labels).astype(np.int32)
+    inner = np.ones(len(codes), dtype=bool)
+    inner[encoded.offsets[1:] - 1] = False  # the last position of a sequence starts no transition
+    before = np.flatnonzero(inner)
+    times = np.bincount(codes[before].astype(np.int64) * n_labels + codes[before + 1], minlength=n_labels**2)
+    kept = times >= (min_freq if all_transitions or min_freq > 0 else 1)
+    return ChainLayout(*(n_attributes, n_labels, np.flatnonzero(kept).astype(np.int32), rows), False, False, False)
+
+
+def _state_frequencies(
+    encoded: Encoded, codes: npt.NDArray[np.int32], n_labels: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """The pairs (attribute · K + label) that occur, in increasing order, and the sums of their values."""
+    label_of_entry = np.repeat(codes.astype(np.int64), np.diff(encoded.indptr))
+    keys, place = np.unique(encoded.indices * np.int64(n_labels) + label_of_entry, return_inverse=True)
+    sums = np.bincount(place, weights=encoded.values, minlength=len(keys))
+    return keys, sums.astype(np.float64)
+
+
+def _zero_pairs(X: list[Any], encoded: Encoded, codes: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.int64]:
+    """Pairs of an attribute that has a value elsewhere, and a label where it is there with value zero."""
+    vocabulary = encoded.vocabulary
+    if isinstance(vocabulary, Columns):
+        return np.empty(0, dtype=np.int64)
+    pairs: set[int] = set()
+    labels = iter(codes.tolist())
+    for sequence in X:
+        for position in sequence:
+            label = next(labels)
+            if isinstance(position, Mapping):
+                pairs.update(vocabulary.index[name] * n_labels + label for name in _zeros(position))
+    return np.array(sorted(pair for pair in pairs if pair >= 0), dtype=np.int64)
+
+
+def _zeros(position: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The names of the attributes of value zero."""
+    for key, value in position.items():
+        if isinstance(value, Mapping):
+            yield from _zeros(value, f"{prefix}{key}:")
+        elif not isinstance(value, str | list | tuple | set | frozenset) and value == 0:
+            yield prefix + key

@@ -1,0 +1,123 @@
+"""How a ``ChainCRF`` changes its size: it grows when training goes on with more data, and sheds zeros after l1.
+
+A model that grows keeps the numbers of its attributes; new ones come after them. Labels stay sorted, so theirs may
+change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield.estimators.training import check_parameters, train
+from dualfield.features import Columns, Encoded, Vocabulary, encode, encode_labels, resolve_constraints
+from dualfield.fields import Chain, ChainLayout
+from dualfield.fields.chain import frequent
+from dualfield.fields.chain_masks import check_labels
+
+if TYPE_CHECKING:
+    from dualfield.estimators.chain_crf import ChainCRF
+
+__all__ = ["drop_zeros", "go_on"]
+
+
+def drop_zeros(crf: ChainCRF) -> None:
+    """Keep only weights that are not zero, and of names only those that have such a weight.
+
+    (Columns keep their width: arrays of the full width still fit.)
+    """
+    crf.layout_, crf.weights_ = crf.layout_.without_zeros(crf.weights_)
+    crf.solution_ = replace(crf.solution_, weights=crf.weights_)
+    if isinstance(crf.vocabulary_, Vocabulary):
+        crf.layout_, used = crf.layout_.without_empty_rows()
+        crf.vocabulary_ = Vocabulary([name for name, kept in zip(crf.vocabulary_.names, used, strict=True) if kept])
+
+
+def go_on(
+    crf: ChainCRF, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None
+) -> ChainCRF:
+    """What ``ChainCRF.partial_fit`` says."""
+    check_parameters(crf)
+    known = crf.__sklearn_is_fitted__()
+    if known:
+        for name in ("bias", "begin", "end"):
+            asked, present = getattr(crf, name), getattr(crf.layout_, name)
+            if bool(asked) != present:
+                raise ValueError(
+                    f"{name}={asked!r}, but the model was trained with {name}={present}; "
+                    "partial_fit goes on with the same; call fit to train afresh."
+                )
+    fresh = encode(X)
+    y = list(y) if isinstance(y, Iterable) and not isinstance(y, str | Mapping) else y
+    labels = _all_labels(y, fresh, classes, crf.classes_ if known else None)
+    _, codes = encode_labels(y, fresh.lengths, labels)
+    rules = resolve_constraints(crf.constraints, labels)
+    check_labels(codes, fresh.offsets, labels, rules, None)
+    fresh = frequent(fresh, crf.min_count, crf.vocabulary_ if known else None)
+    encoded = fresh.translate(_joined(crf.vocabulary_, fresh.vocabulary)) if known else fresh
+    layout = ChainLayout.from_data(
+        encoded,
+        codes,
+        len(labels),
+        state_features=crf.state_features,
+        transitions=crf.transitions,
+        bias=crf.bias,
+        begin=crf.begin,
+        end=crf.end,
+        constraints=rules,
+    )
+    start = None
+    if known:
+        numbers = np.searchsorted(labels, crf.classes_)
+        layout = _with_weights_of(crf.layout_, layout, numbers)
+        start = crf.layout_.carry(crf.weights_, layout, numbers)
+    field = Chain.of_layout(encoded, codes, labels, layout, crf.l2, l1=crf.l1, sample_weight=sample_weight)
+    if start is not None:
+        field = field.about(start)
+    crf._run = None  # the state of an earlier fit says nothing about these data
+    column_features = crf.column_features_ if known else None
+    crf._take(field, train(crf, field, start=lambda: start))
+    crf.column_features_ = column_features
+    return crf
+
+
+def _all_labels(
+    y: Any, encoded: Encoded, classes: npt.ArrayLike | None, known: npt.NDArray[Any] | None
+) -> npt.NDArray[Any]:
+    """The labels of the model, those asked for and those of y, sorted."""
+    given = [] if classes is None else np.asarray(classes).tolist()
+    old = [] if known is None else known.tolist()
+    extra = [*old, *given]
+    if not extra:
+        return encode_labels(y, encoded.lengths)[0]
+    encode_labels(y, encoded.lengths, np.asarray(extra))  # refuses what does not fit X, with the place
+    # As one more sequence the others pass the same checks: one type, printable, at least two.
+    return encode_labels([*y, extra], [*encoded.lengths.tolist(), len(extra)])[0]
+
+
+def _joined(old: Vocabulary | Columns, new: Vocabulary | Columns) -> Vocabulary | Columns:
+    """The old names, then the new ones; of columns there are as many as before."""
+    if isinstance(old, Columns) or isinstance(new, Columns):
+        return old
+    return Vocabulary([*old.names, *(name for name in new.names if name not in old)])
+
+
+def _with_weights_of(old: ChainLayout, new: ChainLayout, labels: npt.NDArray[np.int64]) -> ChainLayout:
+    """The new layout with all weights of the old one besides its own; ``labels`` are the new numbers of old labels."""
+    k = new.n_labels
+    before, after = np.divmod(old.transitions, old.n_labels)
+    transitions = np.union1d(new.transitions, labels[before] * k + labels[after]).astype(np.int32)
+    if new.constraints is not None:
+        transitions = transitions[new.constraints.transitions.ravel()[transitions]]
+    rows = new.rows
+    if rows is not None:
+        attribute, label = old._state_pairs()
+        there_attribute, there_label = new._state_pairs()
+        keys = np.union1d(attribute * k + labels[label], there_attribute * k + there_label)
+        counts = np.bincount(keys // k, minlength=new.n_attributes)
+        rows = np.concatenate(([0], np.cumsum(counts))).astype(np.int64), (keys % k).astype(np.int32)
+    return ChainLayout(new.n_attributes, k, transitions, rows, new.bias, new.begin, new.end, new.constraints)

@@ -102,6 +102,16 @@ def test_strict_convergence_is_an_exit_code(command: Run) -> None:
     assert command("train", "train.txt", "--features", "ner", "-o", "m", "-q", "--strict-convergence")[0] == 0
 
 
+def test_penalties_and_schemes_reach_the_model(command: Run) -> None:
+    options = ("--l1", "0.5", "--l2", "0.1", "--constraints", "bio", "--tol", "1e-2", "-q")
+    assert command("train", "train.txt", "--features", "ner", "-o", "m", *options)[0] == 0
+    crf = ChainCRF.load("m")
+    assert (crf.l1, crf.l2, crf.constraints) == (0.5, 0.1, "bio")
+    rules, labels = crf.layout_.constraints, crf.classes_.tolist()
+    assert rules is not None
+    assert not rules.transitions[labels.index("O"), labels.index("I-CITY")]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example(command: Run, name: str) -> None:
     code, out, _ = command(name, "--help")

@@ -25,6 +25,7 @@ __all__ = [
     "InputFile",
     "ModelFile",
     "Pairs",
+    "Scheme",
     "Separator",
     "SolverName",
     "Syntax",
@@ -49,6 +50,7 @@ Format = Enum(
     type=str,
 )
 DocStart = Enum("DocStart", {"drop": "drop", "keep": "keep"}, type=str)
+Scheme = Enum("Scheme", {"bio": "bio", "iobes": "iobes"}, type=str)
 Syntax = Enum("Syntax", {"crfpp": "crfpp", "wapiti": "wapiti"}, type=str)
 SolverName = Enum(
     "SolverName",

@@ -22,6 +22,7 @@ from dualfield.cli.options import (
     Format,
     InputFile,
     Pairs,
+    Scheme,
     Separator,
     SolverName,
     Syntax,
@@ -50,6 +51,10 @@ def train(
         typer.Option(metavar="NAME=FILE", help="A list of names, one a line, for a preset; repeatable."),
     ] = None,
     l2: Annotated[float, typer.Option(help="Strength of the penalty.")] = 1.0,
+    l1: Annotated[float, typer.Option(help="Strength of the penalty that makes weights zero.")] = 0.0,
+    constraints: Annotated[
+        Scheme | None, typer.Option(help="Allow only labellings that this scheme of chunk labels has.")
+    ] = None,
     tol: Annotated[float, typer.Option(help="Proven relative distance from the optimum to reach.")] = 1e-3,
     max_passes: Annotated[int, typer.Option(help="The most passes over the data.")] = 500,
     solver: Annotated[SolverName, typer.Option(help="Training method.")] = SolverName.auto,
@@ -98,6 +103,8 @@ def train(
     plan = plan_report(report, held_out, file, data, encoding)
     crf = ChainCRF(
         l2=l2,
+        l1=l1,
+        constraints=constraints.value if constraints else None,
         solver=solver.value,
         tol=tol,
         max_passes=max_passes,

@@ -21,7 +21,7 @@ from dualfield.cli.app import app as command_line
 
 NAVIGATION = {
     "Start": ["quick-start", "how-to-choose", "What the certificate proves <theory>"],
-    "Guides": ["templates", "label-knowledge", "looking-inside", "graphs", "extending", "model-file"],
+    "Guides": ["templates", "formats", "label-knowledge", "looking-inside", "graphs", "extending", "model-file"],
     "Coming from": [
         "CRFsuite <coming-from-crfsuite>",
         "sklearn-crfsuite <coming-from-sklearn-crfsuite>",

@@ -344,6 +344,6 @@ constexpr CharacterRun kRuns[] = {
 // clang-format on
 }  // namespace runs
 
-constexpr auto& kCharacterRuns = runs::kRuns;
+inline constexpr auto& kCharacterRuns = runs::kRuns;
 
 }  // namespace dualfield::text

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Solution"]
 
 Certificate = Literal["exact", "relaxed", "none"]
-Status = Literal["converged", "max_passes", "stopped", "interrupted", "stalled", "diverged"]
+Status = Literal["converged", "max_passes", "stopped", "interrupted", "stalled", "diverged", "imported"]
 
 
 @dataclass
@@ -35,8 +35,8 @@ class Solution:
         to be no further than this above the optimum. NaN where not confirmed; never an estimate.
     certificate : {"exact", "relaxed", "none"}
         Which problem the gap speaks of: the one asked for, its relaxation, or none.
-    status : {"converged", "max_passes", "stopped", "interrupted", "stalled", "diverged"}
-        Why the run ended.
+    status : {"converged", "max_passes", "stopped", "interrupted", "stalled", "diverged", "imported"}
+        Why the run ended; "imported" is a model of another program, which has not been run here.
     message : str
         The same as a full sentence.
     passes, updates, oracle_calls : int

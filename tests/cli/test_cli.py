@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from dualfield import ChainCRF, solvers
-from dualfield.cli import app, main
+from dualfield.cli import main
+from dualfield.cli.options import SolverName
 from dualfield.datasets import travel_sentences
 from dualfield.io import read_columns, write_columns
 from dualfield.metrics import chunk_scores
@@ -190,10 +191,11 @@ def test_version_and_help(dualfield):
 
 # Tells the parent of each pass, so that it can interrupt in the middle of training.
 TALKATIVE = """
-from dualfield import ChainCRF, solvers
-from dualfield.cli import app, main
+from dualfield import ChainCRF
+from dualfield.cli import main
 fit = ChainCRF.fit
-ChainCRF.fit = lambda self, X, y: fit(self, X, y, callbacks=[lambda progress: print(progress.passes, flush=True)])
+tell = lambda progress: print(progress.passes, flush=True)
+ChainCRF.fit = lambda self, X, y, weights: fit(self, X, y, weights, callbacks=[tell])
 main()
 """
 
@@ -215,4 +217,4 @@ def test_ctrl_c_keeps_the_weights_so_far(files):
 
 
 def test_every_solver_can_be_asked_for_by_name() -> None:
-    assert [name.value for name in app.SolverName] == ["auto", *solvers.NAMES]
+    assert [name.value for name in SolverName] == ["auto", *solvers.NAMES]

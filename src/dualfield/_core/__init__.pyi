@@ -65,6 +65,19 @@ def sample_blocks(
 ) -> Offsets: ...
 def lower_case(word: str) -> str: ...
 def match_pattern(pattern: str, word: str) -> tuple[int, int] | None: ...
+def read_attributes(
+    data: bytes, names: Names | None, first_line: int
+) -> tuple[Offsets, Offsets, Ints, Floats | None, Names | None, Names, Ints, Floats | None]: ...
+def write_attributes(
+    offsets: Offsets,
+    indptr: Offsets,
+    indices: Ints,
+    values: Floats | None,
+    names: Names,
+    label_names: Names,
+    labels: Ints,
+    weights: Floats | None,
+) -> bytes: ...
 def read_columns(
     data: bytes,
     separator: str,

@@ -1,4 +1,4 @@
-"""The command line: ``dualfield train | tag | eval | inspect | demo``."""
+"""The command line: ``dualfield train | tag | eval | inspect | convert | demo``."""
 
 from dualfield.cli.app import main
 

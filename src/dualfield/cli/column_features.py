@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from dualfield.estimators import ChainCRF
 from dualfield.features import PRESETS, Encoded, EncodedLabels, Template, Tokens, preset_template
-from dualfield.io import read_tokens
+from dualfield.io import read_json_lines, read_tokens
 
-__all__ = ["Layout", "Recipe", "TrainingFile", "read_for_eval", "read_for_training", "read_labelled", "recipe_of"]
+__all__ = ["Layout", "Recipe", "TrainingFile", "label_of", "read_by_template", "read_labelled", "recipe_of"]
 
 _FORM, _UPOS = 1, 3  # columns of CoNLL-U
 
@@ -30,12 +30,25 @@ class Layout:
     docstart: str = "drop"
 
     def read(self, path: str, encoding: str) -> Tokens:
-        """The tokens of a file."""
+        """The tokens of a file, the label as the last column if JSON lines have one."""
+        if self.format == "jsonl":
+            self.check_bare()
+            return read_json_lines(path, encoding=encoding).tokens()
         options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         return read_tokens(path, encoding=encoding, **options)
 
-    def but_for(self, separator: str | None, comment: str | None, docstart: str | None) -> Layout:
-        """The same layout, except for what is given."""
+    def check_bare(self) -> None:
+        """Refuse what only column files have."""
+        for name in ("separator", "comment"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"--{name} is for column files; leave it out with --format {self.format}.")
+
+    def but_for(
+        self, separator: str | None, comment: str | None, docstart: str | None, format: str | None = None
+    ) -> Layout:
+        """The same layout, except for what is given; of another format, nothing of the old one holds."""
+        if format is not None and format != self.format:
+            return Layout(format, separator, comment, docstart or "drop")
         given = {"separator": separator, "comment": comment, "docstart": docstart}
         return replace(self, **{name: value for name, value in given.items() if value is not None})
 
@@ -103,7 +116,10 @@ def recipe_of(crf: ChainCRF) -> Recipe:
     """What the model remembers."""
     plain = crf.column_features_
     if not isinstance(plain, dict):
-        raise ValueError("the model was not trained on a column file, so it does not know how to read one.")
+        raise ValueError(
+            "the model was not trained on a column file, so it does not know how to read one; if the file has "
+            "attributes, give --format attributes or jsonl."
+        )
     try:
         return Recipe(
             Layout(**plain["layout"]),
@@ -117,7 +133,7 @@ def recipe_of(crf: ChainCRF) -> Recipe:
         raise ValueError(f"what the model says of column files is damaged: {error}; train it anew.") from error
 
 
-def read_for_training(
+def read_by_template(
     path: str,
     features: str,
     syntax: str,
@@ -128,14 +144,19 @@ def read_for_training(
     min_count: int = 1,
     hash_bits: int | None = None,
     gazetteers: Iterable[str] = (),
+    tokens: Tokens | None = None,
 ) -> TrainingFile:
-    """Read a labelled file; ``features`` is a preset or a template file, ``label_column`` counts from 1."""
+    """Read a labelled file; ``features`` is a preset or a template file, ``label_column`` counts from 1.
+
+    ``tokens`` are those of the file, where it has been read already.
+    """
     template = None if features in PRESETS else _template_file(features, syntax)
     lists = dict(_gazetteer(given) for given in gazetteers)
     if lists and template is not None:
         raise ValueError("gazetteers go with a preset; a template file has no place for them.")
-    tokens = layout.read(path, encoding)
-    width, label = tokens.n_columns, _label_column(path, tokens, layout, label_column)
+    if tokens is None:
+        tokens = layout.read(path, encoding)
+    width, label = tokens.n_columns, label_of(path, tokens, layout, label_column)
     if template is None:
         columns = [c for c in range(width) if c != label]
         if layout.format == "conllu":
@@ -159,14 +180,6 @@ def read_labelled(path: str, recipe: Recipe, layout: Layout, encoding: str) -> T
     if tokens.n_columns < most:
         raise ValueError(f"{path} has no label column to compare with; use 'dualfield tag'.")
     return tokens
-
-
-def read_for_eval(
-    path: str, crf: ChainCRF, recipe: Recipe, layout: Layout, encoding: str
-) -> tuple[Encoded, EncodedLabels]:
-    """Read a labelled file and make the attributes that the model knows."""
-    tokens = read_labelled(path, recipe, layout, encoding)
-    return recipe.attributes(tokens, crf), tokens.labels(recipe.label)
 
 
 def _template_file(path: str, syntax: str) -> Template:
@@ -199,7 +212,8 @@ def _check_template(template: Template, label: int, n_columns: int) -> None:
             raise ValueError(f"the template refers to column {label} in {str(rule)!r}, which is the label.")
 
 
-def _label_column(path: str, tokens: Tokens, layout: Layout, given: int | None) -> int:
+def label_of(path: str, tokens: Tokens, layout: Layout, given: int | None) -> int:
+    """Which column is the label; ``given`` counts from 1."""
     width = tokens.n_columns
     if width < 2:
         raise ValueError(f"{path} has one column; training needs a word and, in the last column, its label.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from dualfield.cli.column_features import Recipe, TrainingFile, read_labelled
+from dualfield.cli.column_features import Recipe, read_labelled
+from dualfield.cli.data import Given, Labelled, read_given
 from dualfield.estimators import ChainCRF
-from dualfield.features import Tokens
+from dualfield.features import Encoded, EncodedLabels, Tokens
 from dualfield.reporting import check_report, report
 
 __all__ = ["HeldOutFile", "ReportFile", "ReportPlan", "plan_report"]
@@ -22,33 +23,36 @@ ReportFile = Annotated[
 ]
 HeldOutFile = Annotated[
     str | None,
-    typer.Option(
-        "--held-out", metavar="FILE", help="Column file for the scores of the report; default: the training file."
-    ),
+    typer.Option("--held-out", metavar="FILE", help="File for the scores of the report; default: the training file."),
 ]
 
 
 @dataclass(frozen=True)
 class ReportPlan:
-    """Where the report goes, and the sentences that it scores."""
+    """Where the report goes, and the sentences that it scores: tokens, or attributes already."""
 
     path: str
     name: str
-    tokens: Tokens
-    recipe: Recipe
     note: str
+    sequences: tuple[Tokens, Recipe] | tuple[Encoded, EncodedLabels]
 
     def write(self, crf: ChainCRF) -> str:
         """Write the page; returns a sentence that says so."""
-        column, offsets = self.tokens.column(self.recipe.columns[0]), self.tokens.offsets.tolist()
-        words = [column[first:last] for first, last in pairwise(offsets)]
-        X, y = self.recipe.attributes(self.tokens, crf), self.tokens.labels(self.recipe.label)
-        report(crf, X, y, self.path, f"Chain CRF of {os.path.basename(self.name)}", words=words, note=self.note)
+        tokens, recipe = self.sequences
+        X: Any = tokens
+        y: Any = recipe
+        words = None
+        if isinstance(tokens, Tokens) and isinstance(recipe, Recipe):
+            column, offsets = tokens.column(recipe.columns[0]), tokens.offsets.tolist()
+            words = [column[begin:end] for begin, end in pairwise(offsets)]
+            X, y = recipe.attributes(tokens, crf), tokens.labels(recipe.label)
+        title = f"Chain CRF of {os.path.basename(self.name)}"
+        report(crf, X, y, self.path, title, words=words, note=self.note)
         return f"report written to {self.path}"
 
 
 def plan_report(
-    path: str | None, held_out: str | None, name: str, training: TrainingFile, encoding: str
+    path: str | None, held_out: str | None, name: str, training: Labelled, encoding: str
 ) -> ReportPlan | None:
     """Check what the options ask for and read the held-out file; None where no report is wanted."""
     if path is None:
@@ -59,10 +63,12 @@ def plan_report(
         check_report(path)
     except ImportError as error:
         raise ValueError(str(error)) from None
-    recipe = training.recipe
-    if held_out is None:
-        note = "These are the training sentences themselves: expect less on new ones."
-        return ReportPlan(path, name, training.tokens, recipe, note)
-    tokens = read_labelled(held_out, recipe, recipe.layout, encoding)
-    note = f"Sentences of {os.path.basename(held_out)}, which training has not seen."
-    return ReportPlan(path, name, tokens, recipe, note)
+    source, note = training.source, "These are the training sentences themselves: expect less on new ones."
+    if held_out is not None:
+        note = f"Sentences of {os.path.basename(held_out)}, which training has not seen."
+    if isinstance(source, Given):
+        data = training if held_out is None else read_given(held_out, source.format, encoding)
+        return ReportPlan(path, name, note, (data.X, data.y))
+    tokens = training.tokens if held_out is None else read_labelled(held_out, source, source.layout, encoding)
+    assert tokens is not None
+    return ReportPlan(path, name, note, (tokens, source))

@@ -1,6 +1,23 @@
-"""Files: column files, and writing whole or not at all."""
+"""Files: column files, CRFsuite's attribute and model files, JSON lines, and writing whole or not at all."""
 
 from dualfield.io.atomic import atomic_write, check_writable
+from dualfield.io.attributes import read_attributes, read_weighted_attributes, write_attributes
 from dualfield.io.columns import Sentence, read_columns, read_tokens, write_columns
+from dualfield.io.crfsuite_model import read_crfsuite_model
+from dualfield.io.json_lines import JsonSequences, read_json_lines, write_json_lines
 
-__all__ = ["Sentence", "atomic_write", "check_writable", "read_columns", "read_tokens", "write_columns"]
+__all__ = [
+    "JsonSequences",
+    "Sentence",
+    "atomic_write",
+    "check_writable",
+    "read_attributes",
+    "read_columns",
+    "read_crfsuite_model",
+    "read_json_lines",
+    "read_tokens",
+    "read_weighted_attributes",
+    "write_attributes",
+    "write_columns",
+    "write_json_lines",
+]

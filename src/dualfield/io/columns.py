@@ -12,23 +12,16 @@ space means ASCII white space, so that a word may hold a no-break space. The cor
 
 from __future__ import annotations
 
-import codecs
-import gzip
-import os
 import re
-import sys
-import zlib
 from collections.abc import Iterable, Sequence
-from io import TextIOWrapper
 from typing import IO, Any, Literal
 
 from dualfield import _core
 from dualfield.features.tokens import Tokens
-from dualfield.io.atomic import PathLike, atomic_write
+from dualfield.io.atomic import PathLike
+from dualfield.io.content import open_text, read_content
 
-__all__ = ["GZIP", "Sentence", "column_layout", "is_utf8", "read_columns", "read_tokens", "write_columns"]
-
-GZIP = b"\x1f\x8b"  # the first bytes of a packed file
+__all__ = ["Sentence", "column_layout", "read_columns", "read_tokens", "write_columns"]
 
 _BLANKS = " \t\n\r\f\v"
 _SPLIT = re.compile(f"[{_BLANKS}]+")
@@ -103,7 +96,7 @@ def read_tokens(
     (2, ['the', 'cat', 'it'], [1, 4])
     """
     layout = column_layout(format, separator, comment, docstart)
-    name, content = _content(path_or_file, encoding)
+    name, content = read_content(path_or_file, encoding)
     try:
         tokens, _ = _core.read_columns(content, **layout, keep=0, tolerant=False, first_line=1)
     except ValueError as error:
@@ -201,20 +194,8 @@ def write_columns(
     cat NN
     <BLANKLINE>
     """
-    if not isinstance(file, (str, os.PathLike)):
-        _write_lines(sentences, file, separator)
-    elif os.fspath(file) == "-":
-        _write_lines(sentences, sys.stdout, separator)
-    elif os.fspath(file).endswith(".gz"):
-        with (
-            atomic_write(file, "wb") as packed,
-            gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream,
-            TextIOWrapper(stream, encoding=encoding, newline="\n") as text,
-        ):
-            _write_lines(sentences, text, separator)
-    else:
-        with atomic_write(file, encoding=encoding) as text:
-            _write_lines(sentences, text, separator)
+    with open_text(file, encoding) as text:
+        _write_lines(sentences, text, separator)
 
 
 def _write_lines(sentences: Iterable[Sequence[Sequence[str]]], file: IO[str], separator: str) -> None:
@@ -240,55 +221,3 @@ def _unreadable(number: int, index: int, row: Sequence[str], separator: str) -> 
         "a column is empty or holds the separator or a line break; replace those characters or "
         "choose another separator."
     )
-
-
-def is_utf8(encoding: str) -> bool:
-    """Whether bytes of this encoding need no conversion; refuses an encoding that Python does not know."""
-    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
-
-
-def _content(path_or_file: PathLike | IO[Any], encoding: str) -> tuple[str, bytes]:
-    """Name for messages, and the text in UTF-8; whether it is UTF-8 at all is for the core to see."""
-    plain = is_utf8(encoding)
-    content: str | bytes
-    try:
-        if isinstance(path_or_file, (str, os.PathLike)):
-            name = os.fspath(path_or_file)
-            if name == "-":
-                name = "standard input"
-                content = getattr(sys.stdin, "buffer", sys.stdin).read()
-            else:
-                with open(name, "rb") as file:
-                    content = file.read()
-        else:
-            name = str(getattr(path_or_file, "name", "the file"))
-            content = path_or_file.read()
-        if isinstance(content, str):
-            return name, _encoded(name, content.removeprefix("\ufeff"))
-        if content.startswith(GZIP) or name.endswith(".gz"):
-            content = gzip.decompress(content)
-        if plain:
-            return name, content.removeprefix(codecs.BOM_UTF8)
-        return name, _encoded(name, content.decode(encoding).removeprefix("\ufeff"))
-    except UnicodeDecodeError as error:
-        # what could be decoded before the fault, so that lines are lines in any encoding
-        before = error.object[: error.start].decode(encoding, errors="ignore")
-        raise ValueError(
-            f"{name}, line {before.count(chr(10)) + 1}: byte 0x{error.object[error.start]:02x} is not valid "
-            f"{encoding} ({error.reason}); give the file's own encoding (on the command line --encoding), from "
-            "which it is converted."
-        ) from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(
-            f"{name} is not a whole gzip file ({error}); unpack it anew or drop the .gz suffix."
-        ) from error
-
-
-def _encoded(name: str, text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        line = text.count("\n", 0, error.start) + 1
-        raise ValueError(
-            f"{name}, line {line}: {text[error.start]!r} is a lone surrogate, which is no character; replace it."
-        ) from None

@@ -1,0 +1,157 @@
+"""Files of every format as encoded sequences, in the way that the model remembers.
+
+A file either has tokens, of which a :class:`~dualfield.cli.column_features.Recipe` makes attributes, or it has the
+attributes themselves: :class:`Given`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield.cli.column_features import Layout, Recipe, read_by_template, read_labelled, recipe_of
+from dualfield.estimators import ChainCRF
+from dualfield.features import Encoded, EncodedLabels, Tokens, Vocabulary
+from dualfield.io import read_crfsuite_model, read_json_lines, read_weighted_attributes
+from dualfield.io.crfsuite_model import is_crfsuite_model
+
+__all__ = [
+    "Given",
+    "Labelled",
+    "input_of",
+    "load_model",
+    "names_of",
+    "read_for_eval",
+    "read_for_training",
+    "read_given",
+]
+
+GIVEN = ("attributes", "jsonl")
+
+
+@dataclass(frozen=True)
+class Given:
+    """The file has the attributes: a line of CRFsuite's format, or the features of JSON lines."""
+
+    format: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, for the model file."""
+        return {"attributes": self.format}
+
+
+class Labelled(NamedTuple):
+    """What a labelled file gives."""
+
+    X: Encoded
+    y: EncodedLabels
+    source: Recipe | Given
+    tokens: Tokens | None = None
+    weights: npt.NDArray[np.float64] | None = None
+
+
+def load_model(path: str) -> ChainCRF:
+    """A model of this package, or of CRFsuite."""
+    return read_crfsuite_model(path) if is_crfsuite_model(path) else ChainCRF.load(path)
+
+
+def input_of(crf: ChainCRF, format: str | None) -> Recipe | Given:
+    """How the model reads files; ``format`` is what the user asks for."""
+    plain = crf.column_features_
+    if isinstance(plain, dict) and set(plain) == {"attributes"} and plain["attributes"] in GIVEN:
+        given = Given(format or plain["attributes"])
+    elif plain is None and format is not None:
+        given = Given(format)
+    else:
+        return recipe_of(crf)
+    if given.format not in GIVEN:
+        raise ValueError(
+            f"the model was trained on attributes, which a file of format {format!r} does not have; give one of format "
+            "attributes or jsonl."
+        )
+    return given
+
+
+def names_of(crf: ChainCRF) -> Vocabulary:
+    """The names of the model's attributes."""
+    if not isinstance(crf.vocabulary_, Vocabulary):
+        raise ValueError("the model was trained on arrays, so it does not know attributes by name.")
+    return crf.vocabulary_
+
+
+def read_for_training(
+    path: str,
+    features: str | None,
+    syntax: str,
+    layout: Layout,
+    encoding: str,
+    *,
+    label_column: int | None = None,
+    min_count: int = 1,
+    hash_bits: int | None = None,
+    gazetteers: Iterable[str] = (),
+) -> Labelled:
+    """Read a labelled file; ``features`` is a preset or a template file, ``label_column`` counts from 1."""
+    if layout.format in GIVEN:
+        layout.check_bare()
+    if layout.format == "attributes":
+        _check_given(path, features, label_column, hash_bits, gazetteers)
+        return read_given(path, layout.format, encoding)
+    tokens, weights = None, None
+    if layout.format == "jsonl":
+        data = read_json_lines(path, encoding=encoding)
+        if data.kind == "features":
+            _check_given(path, features, label_column, hash_bits, gazetteers)
+            return Labelled(data.encoded(), data.encoded_labels(), Given("jsonl"), None, data.weights)
+        data.check_labelled()
+        tokens, weights = data.tokens(), data.weights
+    if features is None:
+        raise ValueError(f"{path} has tokens; give --features, which says how they become attributes.")
+    made = read_by_template(
+        path,
+        features,
+        syntax,
+        layout,
+        encoding,
+        label_column=label_column,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        gazetteers=gazetteers,
+        tokens=tokens,
+    )
+    return Labelled(made.X, made.y, made.recipe, made.tokens, weights)
+
+
+def read_for_eval(path: str, crf: ChainCRF, source: Recipe | Given, layout: Layout, encoding: str) -> Labelled:
+    """Read a labelled file and keep the attributes that the model knows."""
+    if isinstance(source, Recipe):
+        tokens = read_labelled(path, source, layout, encoding)
+        return Labelled(source.attributes(tokens, crf), tokens.labels(source.label), source, tokens)
+    return read_given(path, source.format, encoding, names_of(crf))
+
+
+def read_given(path: str, format: str, encoding: str, vocabulary: Vocabulary | None = None) -> Labelled:
+    """Read a labelled file that has the attributes themselves."""
+    if format == "attributes":
+        X, y, weights = read_weighted_attributes(path, vocabulary=vocabulary, encoding=encoding)
+        return Labelled(X, y, Given(format), None, weights)
+    data = read_json_lines(path, encoding=encoding)
+    return Labelled(data.encoded(vocabulary), data.encoded_labels(), Given(format), None, data.weights)
+
+
+def _check_given(
+    path: str, features: str | None, label_column: int | None, hash_bits: int | None, gazetteers: Iterable[str]
+) -> None:
+    given = {
+        "--features": features is not None,
+        "--label-column": label_column is not None,
+        "--hash-bits": hash_bits is not None,
+        "--gazetteer": bool(list(gazetteers)),
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise ValueError(f"{name} is for files of tokens, but {path} has the attributes themselves; leave it out.")

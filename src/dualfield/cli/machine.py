@@ -1,0 +1,60 @@
+"""What commands say to other programs: one JSON object on standard output, numbers that are not known as null."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from dualfield.estimators import ChainCRF
+from dualfield.metrics import ChunkScores, Score
+
+__all__ = ["model_record", "print_json", "score_record"]
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print an object."""
+    print(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1))
+
+
+def model_record(crf: ChainCRF) -> dict[str, Any]:
+    """What a model is, and what is proven about it."""
+    solution = crf.solution_
+    return {
+        "labels": crf.classes_.tolist(),
+        "attributes": len(crf.vocabulary_),
+        "weights": len(crf.weights_),
+        "certificate": solution.certificate,
+        "status": solution.status,
+        "objective": _known(solution.primal),
+        "lower_bound": _known(solution.dual),
+        "duality_gap": _known(solution.duality_gap),
+        "relative_gap": _known(solution.relative_gap),
+        "passes": solution.passes,
+        "cpu_seconds": solution.cpu_seconds,
+        "message": solution.message,
+    }
+
+
+def score_record(scores: ChunkScores | None, n_tokens: int, accuracy: float, unseen: int) -> dict[str, Any]:
+    """Scores over tokens and, for chunk labels, over chunks."""
+    content: dict[str, Any] = {"tokens": n_tokens, "accuracy": accuracy, "unseen_labels": unseen}
+    if scores is not None:
+        content["chunks"] = _chunks(scores)
+        content["chunks_by_type"] = {name: _chunks(score) for name, score in scores.per_type.items()}
+    return content
+
+
+def _chunks(score: Score) -> dict[str, Any]:
+    return {
+        "precision": score.precision,
+        "recall": score.recall,
+        "f1": score.f1,
+        "true": score.n_true,
+        "predicted": score.n_predicted,
+        "correct": score.n_correct,
+    }
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,103 @@
+"""Options that several commands share, and the words they take. What a command says goes to standard error."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dualfield.cli.config import read_config
+
+__all__ = [
+    "BAD_INPUT",
+    "INTERRUPTED",
+    "NOT_CONVERGED",
+    "AsJson",
+    "AsTrained",
+    "Comment",
+    "ConfigFile",
+    "DocStart",
+    "Encoding",
+    "Format",
+    "FormatAsTrained",
+    "InputFile",
+    "ModelFile",
+    "Pairs",
+    "Scheme",
+    "Separator",
+    "SolverName",
+    "Syntax",
+    "console",
+    "say",
+]
+
+NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes
+
+console = Console(stderr=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """A line on standard error."""
+    console.print(text, markup=False, soft_wrap=True)
+
+
+Pairs = Enum("Pairs", {"all": "all", "observed": "observed"}, type=str)
+Format = Enum(
+    "Format",
+    {"columns": "columns", "conllu": "conllu", "attributes": "attributes", "jsonl": "jsonl"},
+    type=str,
+)
+DocStart = Enum("DocStart", {"drop": "drop", "keep": "keep"}, type=str)
+Scheme = Enum("Scheme", {"bio": "bio", "iobes": "iobes"}, type=str)
+Syntax = Enum("Syntax", {"crfpp": "crfpp", "wapiti": "wapiti"}, type=str)
+SolverName = Enum(
+    "SolverName",
+    {
+        "auto": "auto",
+        "sdca": "sdca",
+        "oeg": "oeg",
+        "lbfgs": "lbfgs",
+        "sag": "sag",
+        "saga": "saga",
+        "svrg": "svrg",
+        "hybrid": "hybrid",
+        "sgd": "sgd",
+        "adagrad": "adagrad",
+        "smd": "smd",
+        "perceptron": "perceptron",
+        "idal": "idal",
+        "gdmm": "gdmm",
+        "soft_sdca": "soft_sdca",
+        "soft_bcfw": "soft_bcfw",
+    },
+    type=str,
+)
+
+InputFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="File of sequences; gzip is unpacked, - is standard input.")
+]
+ModelFile = Annotated[str, typer.Option("--model", "-m", help="Model file made by train, or by CRFsuite.")]
+FormatAsTrained = Annotated[Format | None, typer.Option(help="Layout of the file; default: as in training.")]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates columns, \\t for a tab; default: any white space.",
+        parser=lambda text: text.replace("\\t", "\t"),
+    ),
+]
+Comment = Annotated[str | None, typer.Option(help="Lines that begin so are skipped.")]
+AsTrained = Annotated[DocStart | None, typer.Option(help="-DOCSTART- lines; default: as in training.")]
+Encoding = Annotated[str, typer.Option(help="Character encoding of the file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, for other programs.")]
+ConfigFile = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="TOML",
+        help="File of options, such as l2 = 0.5; those given here win over it.",
+        is_eager=True,
+        callback=read_config,
+    ),
+]

@@ -1,0 +1,151 @@
+"""``dualfield train``. An option of ``ChainCRF`` is a parameter of :func:`train` and an argument of its one call."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Annotated
+
+import typer
+
+from dualfield.cli.column_features import Layout, Recipe
+from dualfield.cli.data import Labelled, read_for_training
+from dualfield.cli.machine import model_record, print_json
+from dualfield.cli.options import (
+    INTERRUPTED,
+    NOT_CONVERGED,
+    AsJson,
+    Comment,
+    ConfigFile,
+    DocStart,
+    Encoding,
+    Format,
+    InputFile,
+    Pairs,
+    Scheme,
+    Separator,
+    SolverName,
+    Syntax,
+    say,
+)
+from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
+from dualfield.estimators import ChainCRF
+from dualfield.features import PRESETS
+from dualfield.io import check_writable
+
+__all__ = ["train"]
+
+
+def train(
+    file: InputFile,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")],
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How tokens become attributes: {', '.join(PRESETS)}, or a template file; not for attribute files."
+        ),
+    ] = None,
+    template_syntax: Annotated[Syntax, typer.Option(help="Language of the template file.")] = Syntax.crfpp,
+    gazetteer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="A list of names, one a line, for a preset; repeatable."),
+    ] = None,
+    l2: Annotated[float, typer.Option(help="Strength of the penalty.")] = 1.0,
+    l1: Annotated[float, typer.Option(help="Strength of the penalty that makes weights zero.")] = 0.0,
+    constraints: Annotated[
+        Scheme | None, typer.Option(help="Allow only labellings that this scheme of chunk labels has.")
+    ] = None,
+    tol: Annotated[float, typer.Option(help="Proven relative distance from the optimum to reach.")] = 1e-3,
+    max_passes: Annotated[int, typer.Option(help="The most passes over the data.")] = 500,
+    solver: Annotated[SolverName, typer.Option(help="Training method.")] = SolverName.auto,
+    state_features: Annotated[Pairs, typer.Option(help="Which (attribute, label) pairs have a weight.")] = Pairs.all,
+    transitions: Annotated[Pairs, typer.Option(help="Which (label, label) pairs have a weight.")] = Pairs.all,
+    min_count: Annotated[int, typer.Option(help="Ignore attributes that occur less often.")] = 1,
+    hash_bits: Annotated[int | None, typer.Option(help="Number attributes by so many bits of a hash.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
+    format: Annotated[Format, typer.Option(help="Layout of the file.")] = Format.columns,
+    label_column: Annotated[
+        int | None, typer.Option(help="Column of the label, from 1; default: the last, in CoNLL-U the 4th (UPOS).")
+    ] = None,
+    separator: Separator = None,
+    comment: Comment = None,
+    docstart: Annotated[DocStart, typer.Option(help="Whether -DOCSTART- lines are dropped.")] = DocStart.drop,
+    encoding: Encoding = "utf-8",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+    report: ReportFile = None,
+    held_out: HeldOutFile = None,
+    strict_convergence: Annotated[
+        bool, typer.Option("--strict-convergence", help="End with exit code 1 if tol was not reached.")
+    ] = False,
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+) -> None:
+    """Train on a labelled file and write the model.
+
+    In a column file the last column is the label; --format attributes is CRFsuite's format, jsonl is JSON lines.
+
+    Example: dualfield train train.txt --features chunking -o chunker.safetensors
+
+    Example: dualfield train train.crfsuite --format attributes --config options.toml -o chunker.safetensors
+    """
+    check_writable(output)
+    data = read_for_training(
+        file,
+        features,
+        template_syntax.value,
+        Layout(format.value, separator, comment, docstart.value),
+        encoding,
+        label_column=label_column,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        gazetteers=gazetteer or (),
+    )
+    plan = plan_report(report, held_out, file, data, encoding)
+    crf = ChainCRF(
+        l2=l2,
+        l1=l1,
+        constraints=constraints.value if constraints else None,
+        solver=solver.value,
+        tol=tol,
+        max_passes=max_passes,
+        state_features=state_features.value,
+        transitions=transitions.value,
+        min_count=min_count,
+        random_state=seed,
+        verbose=0 if quiet else 1,
+    )
+    _fit(crf, data, file, quiet)
+    crf.save(output)
+    written = plan.write(crf) if plan is not None else ""
+    _say_outcome(crf, output, written, quiet)
+    if as_json:
+        counts = {"sequences": len(data.X), "positions": data.X.n_positions}
+        print_json({"file": output, "training_data": counts, "model": model_record(crf)})
+    if crf.solution_.status == "interrupted":
+        raise typer.Exit(INTERRUPTED)
+    if strict_convergence and crf.solution_.status != "converged":
+        raise typer.Exit(NOT_CONVERGED)
+
+
+def _fit(crf: ChainCRF, data: Labelled, file: str, quiet: bool) -> None:
+    if not quiet:
+        say(f"{len(data.X):,} sentences, {data.X.n_positions:,} tokens read from {file}")
+        if isinstance(data.source, Recipe) and not data.source.template.transitions:
+            say("The template has no plain bigram line; label pairs have weights all the same.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the message after training says it
+        crf.fit(data.X, data.y, data.weights)
+    crf.column_features_ = data.source.to_dict()
+
+
+def _say_outcome(crf: ChainCRF, output: str, report: str, quiet: bool) -> None:
+    solution = crf.solution_
+    if quiet:
+        if solution.status != "converged":
+            say(f"Warning: {solution.message}")
+        return
+    say(f"{len(crf.vocabulary_):,} attributes, {len(crf.classes_)} labels, {len(crf.weights_):,} weights")
+    say(solution.message)
+    say(f"{solution.cpu_seconds:.1f} s of CPU time; {os.path.getsize(output) / 1e6:.1f} MB written to {output}")
+    if report:
+        say(report)

@@ -1,0 +1,103 @@
+"""The bytes of a file, wherever it is and however it is packed, in UTF-8; and text files that are written whole.
+
+Readers of every format get their bytes here, so gzip, encodings, byte order marks and standard input work alike.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import IO, Any
+
+from dualfield.io.atomic import PathLike, atomic_write
+
+__all__ = ["GZIP", "is_utf8", "open_text", "read_content", "read_packed"]
+
+GZIP = b"\x1f\x8b"  # the first bytes of a packed file
+
+
+def is_utf8(encoding: str) -> bool:
+    """Whether bytes of this encoding need no conversion; refuses an encoding that Python does not know."""
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+
+
+def read_packed(path_or_file: PathLike | IO[Any]) -> tuple[str, str | bytes]:
+    """Name for messages, and the content, unpacked if it is gzip."""
+    try:
+        content: str | bytes
+        if isinstance(path_or_file, (str, os.PathLike)):
+            name = os.fspath(path_or_file)
+            if name == "-":
+                name = "standard input"
+                content = getattr(sys.stdin, "buffer", sys.stdin).read()
+            else:
+                with open(name, "rb") as file:
+                    content = file.read()
+        else:
+            name = str(getattr(path_or_file, "name", "the file"))
+            content = path_or_file.read()
+        if isinstance(content, bytes) and (content.startswith(GZIP) or name.endswith(".gz")):
+            content = gzip.decompress(content)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"{name} is not a whole gzip file ({error}); unpack it anew or drop the .gz suffix."
+        ) from error
+    return name, content
+
+
+def read_content(path_or_file: PathLike | IO[Any], encoding: str) -> tuple[str, bytes]:
+    """Name for messages, and the text in UTF-8; whether it is UTF-8 at all is for the reader to see."""
+    plain = is_utf8(encoding)
+    name, content = read_packed(path_or_file)
+    if isinstance(content, str):
+        return name, _encoded(name, content.removeprefix("\ufeff"))
+    if plain:
+        return name, content.removeprefix(codecs.BOM_UTF8)
+    try:
+        return name, _encoded(name, content.decode(encoding).removeprefix("\ufeff"))
+    except UnicodeDecodeError as error:
+        # what could be decoded before the fault, so that lines are lines in any encoding
+        before = error.object[: error.start].decode(encoding, errors="ignore")
+        raise ValueError(
+            f"{name}, line {before.count(chr(10)) + 1}: byte 0x{error.object[error.start]:02x} is not valid "
+            f"{encoding} ({error.reason}); give the file's own encoding (on the command line --encoding), from "
+            "which it is converted."
+        ) from error
+
+
+@contextmanager
+def open_text(file: PathLike | IO[str], encoding: str = "utf-8") -> Iterator[IO[str]]:
+    """A text file to write: an open one, ``"-"`` for standard output, or a path, packed if it ends in ``.gz``.
+
+    A path is written whole or not at all.
+    """
+    if not isinstance(file, (str, os.PathLike)):
+        yield file
+    elif os.fspath(file) == "-":
+        yield sys.stdout
+    elif os.fspath(file).endswith(".gz"):
+        with (
+            atomic_write(file, "wb") as packed,
+            gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream,
+            TextIOWrapper(stream, encoding=encoding, newline="\n") as text,
+        ):
+            yield text
+    else:
+        with atomic_write(file, encoding=encoding) as text:
+            yield text
+
+
+def _encoded(name: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise ValueError(
+            f"{name}, line {line}: {text[error.start]!r} is a lone surrogate, which is no character; replace it."
+        ) from None

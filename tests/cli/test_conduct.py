@@ -1,0 +1,154 @@
+"""How the command line behaves: config files, JSON, exit codes, help, completion, interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dualfield import ChainCRF
+from dualfield.datasets import travel_sentences
+from dualfield.io import write_columns
+
+Run = Callable[..., tuple[int, str, str]]
+COMMANDS = ("train", "tag", "eval", "inspect", "convert", "demo")
+START = [sys.executable, "-c", "from dualfield.cli import main; main()"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_columns(travel_sentences(40, 0), "train.txt")
+
+
+def configured(text: str) -> str:
+    Path("c.toml").write_text(text, encoding="utf-8")
+    return "c.toml"
+
+
+def test_options_come_from_a_file_and_the_command_line_wins(command: Run) -> None:
+    Path("cities.txt").write_text("Paris\n")
+    config = configured(
+        'features = "ner"\nl2 = 2\noutput = "m"\nmax-passes = 7\nmin_count = 2\nquiet = true\nsolver = "sdca"\n'
+        'gazetteer = ["city=cities.txt"]\ntol = 1e-9\n'
+    )
+    assert command("train", "train.txt", "--config", config, "--max-passes", "3")[:2] == (0, "")
+    crf = ChainCRF.load("m")
+    assert (crf.l2, crf.max_passes, crf.min_count, crf.solver, crf.tol) == (2.0, 3, 2, "sdca", 1e-9)
+    assert any(name.startswith("city") for name in crf.vocabulary_.names)
+    assert command("inspect", "m", "--config", configured('json = true\nlabel = "O"\n'))[1].startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("max_pases = 3", "c.toml: train has no option 'max_pases'; the nearest that it has is 'max-passes'."),
+        ("config = 'c.toml'", "c.toml: train has no option 'config'"),
+        ("file = 'train.txt'", "c.toml: train has no option 'file'"),
+        ("quiet = 1", "c.toml: expected quiet to be true or false, found 1."),
+        ("gazetteer = 'a=b'", "c.toml: expected gazetteer to be a list of strings, found 'a=b'."),
+        ("l2 = [1]", "c.toml: expected l2 to be a string or a number, found [1]."),
+        ("l2 = true", "c.toml: expected l2 to be a string or a number, found True."),
+        ("min-count = 2\nmin_count = 2", "c.toml: 'min_count' stands twice"),
+        ("l2 = ", "c.toml is no TOML file: "),
+    ],
+)
+def test_mistakes_in_the_file_are_named(command: Run, text: str, message: str) -> None:
+    code, out, err = command("train", "train.txt", "--features", "ner", "-o", "m", "--config", configured(text))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"Error: {message}")
+    assert not Path("m").exists()
+
+
+def test_values_of_the_file_are_checked_like_those_of_the_line(command: Run) -> None:
+    for text in ("l2 = 'much'", "solver = 'magic'", "format = 'csv'"):
+        code, out, err = command("train", "train.txt", "--features", "ner", "-o", "m", "--config", configured(text))
+        assert (code, out) == (2, "")
+        assert "Invalid value" in err
+    assert command("train", "train.txt", "--features", "ner", "-o", "m", "--config", "none.toml")[0] == 2
+
+
+def test_train_speaks_json_on_standard_output_only(command: Run) -> None:
+    code, out, err = command("train", "train.txt", "--features", "ner", "-o", "m", "--json")
+    assert code == 0
+    assert "proven" in err
+    content, solution = json.loads(out), ChainCRF.load("m").solution_
+    assert content["file"] == "m"
+    assert content["training_data"]["sequences"] == 40
+    assert content["model"]["status"] == "converged"
+    assert content["model"]["certificate"] == "exact"
+    assert content["model"]["objective"] == solution.primal
+    assert content["model"]["duality_gap"] == solution.duality_gap
+    assert content["model"]["relative_gap"] == solution.relative_gap <= 1e-3
+    options = ("--solver", "perceptron", "--max-passes", "2", "--json", "-q")
+    _, out, _ = command("train", "train.txt", "--features", "ner", "-o", "m", *options)
+    assert json.loads(out)["model"]["duality_gap"] is None
+
+
+def test_strict_convergence_is_an_exit_code(command: Run) -> None:
+    arguments = ("train", "train.txt", "--features", "ner", "-o", "m", "-q", "--max-passes", "1", "--tol", "1e-12")
+    assert command(*arguments)[0] == 0
+    code, _, err = command(*arguments, "--strict-convergence")
+    assert code == 1
+    assert err.startswith("Warning: ")
+    assert Path("m").exists()
+    assert command("train", "train.txt", "--features", "ner", "-o", "m", "-q", "--strict-convergence")[0] == 0
+
+
+def test_penalties_and_schemes_reach_the_model(command: Run) -> None:
+    options = ("--l1", "0.5", "--l2", "0.1", "--constraints", "bio", "--tol", "1e-2", "-q")
+    assert command("train", "train.txt", "--features", "ner", "-o", "m", *options)[0] == 0
+    crf = ChainCRF.load("m")
+    assert (crf.l1, crf.l2, crf.constraints) == (0.5, 0.1, "bio")
+    rules, labels = crf.layout_.constraints, crf.classes_.tolist()
+    assert rules is not None
+    assert not rules.transitions[labels.index("O"), labels.index("I-CITY")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(command: Run, name: str) -> None:
+    code, out, _ = command(name, "--help")
+    assert code == 0
+    assert re.search(rf"Example: dualfield {name} ", out)
+
+
+def test_exit_codes_are_in_the_help(command: Run) -> None:
+    assert all(word in command("--help")[1] for word in ("Exit codes: 0", "130 interrupted", *COMMANDS))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_shown(shell: str) -> None:
+    done = subprocess.run([*START, "--show-completion", shell], capture_output=True, text=True, check=True)
+    assert "_DUALFIELD_COMPLETE=complete_" + shell in done.stdout
+
+
+def test_completion_completes() -> None:
+    asked = {"_DUALFIELD_COMPLETE": "complete_bash", "COMP_WORDS": "dualfield tr", "COMP_CWORD": "1"}
+    done = subprocess.run(START, capture_output=True, text=True, env={**os.environ, **asked}, check=True)
+    assert done.stdout.split() == ["train"]
+
+
+def test_an_unknown_shell_is_refused(command: Run) -> None:
+    code, _, err = command("--show-completion", "tcsh")
+    assert code == 2
+    assert "there is no completion for the shell 'tcsh'" in err
+
+
+def test_an_interrupted_stream_ends_with_130(command: Run) -> None:
+    assert command("train", "train.txt", "--features", "ner", "-o", "m", "-q")[0] == 0
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*START, "tag", "-", "-m", "m"], text=True, **pipes) as process:  # type: ignore[call-overload]
+        process.stdin.write("Ada\n\n")
+        process.stdin.flush()
+        assert process.stdout.readline().startswith("Ada ")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err

@@ -80,9 +80,8 @@ def main() -> None:
     if unknown:
         parser.error(f"there is no task {unknown[0]!r}; expected some of {', '.join(TASKS)}.")
     print(f"load before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
-    print(
-        f"{'task':7}{'program':11}{'pairs':>9}{'l2':>6}{'score':>9}{'CPU s':>8}{'wall s':>8}{'peak MB':>9}  certificate"
-    )
+    columns = f"{'task':7}{'program':11}{'pairs':>9}{'l2':>6}{'score':>9}{'CPU s':>8}{'wall s':>8}{'peak MB':>9}"
+    print(f"{columns}  certificate")
     results = []
     for name in arguments.tasks or TASKS:
         with tempfile.TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.peers.columns import attributes
 from dualfield.features import PRESETS, encode, extract, extract_all
 from dualfield.io import read_columns
 
@@ -62,6 +63,12 @@ SPELLING = """
     prefix5=IL-12 suffix5=IL-12 prefix6=IL-12 suffix6=IL-12
     tail= head=il- brief[-1]=Xx brief[0]=X-d brief[1]=x __BIAS__
 """.split()
+
+
+@given(st.lists(st.tuples(cells, cells), min_size=1, max_size=7))
+def test_the_benchmark_of_column_files_makes_the_strings_of_chunking(rows: list[tuple[str, str]]) -> None:
+    made = attributes([[*row, "O"] for row in rows])
+    assert [sorted(token) for token in made] == [sorted(token) for token in extract("chunking", rows)]
 
 
 def test_ner_looks_at_spelling_and_at_tags_if_there_are_any() -> None:

@@ -144,9 +144,13 @@ Value one_of(const std::pair<const char*, Value> (&choices)[N], const std::strin
 
 text::Transform transform_of(const GivenTransform& given) {
     static constexpr std::pair<const char*, text::Operation> operations[] = {
-        {"lower", text::Operation::lower},        {"shape", text::Operation::shape},
-        {"prefix", text::Operation::prefix},      {"suffix", text::Operation::suffix},
-        {"test", text::Operation::test},          {"match", text::Operation::match},
+        {"lower", text::Operation::lower},
+        {"shape", text::Operation::shape},
+        {"brief_shape", text::Operation::brief_shape},
+        {"prefix", text::Operation::prefix},
+        {"suffix", text::Operation::suffix},
+        {"test", text::Operation::test},
+        {"match", text::Operation::match},
         {"gazetteer", text::Operation::gazetteer}};
     const auto& [name, length, pattern, entries] = given;
     text::Transform transform{one_of(operations, name), length, nullptr, entries};

@@ -123,16 +123,21 @@ inline void append_lower(std::string_view text, std::string& out) {
     }
 }
 
-// Letters as X or x, digits as d, everything else as it is; the first `limit` characters.
-inline void append_shape(std::string_view text, std::size_t limit, std::string& out) {
+// Letters as X or x, digits as d, everything else as it is; the first `limit` characters. In brief, a run of one mark
+// is written once and counts as one character.
+inline void append_shape(std::string_view text, std::size_t limit, bool brief, std::string& out) {
     std::size_t at = 0;
-    for (std::size_t n = 0; n < limit && at < text.size(); ++n) {
+    std::string_view before;
+    for (std::size_t n = 0; at < text.size();) {
         const std::size_t begin = at;
         const Kind kind = character_of(next_code_point(text, at)).kind;
+        std::string_view mark = text.substr(begin, at - begin);
         if (kind == Kind::upper || kind == Kind::lower || kind == Kind::digit)
-            out.push_back(kind == Kind::upper ? 'X' : kind == Kind::lower ? 'x' : 'd');
-        else
-            out.append(text.substr(begin, at - begin));
+            mark = kind == Kind::upper ? "X" : kind == Kind::lower ? "x" : "d";
+        if (brief && mark == before) continue;
+        if (n++ == limit) return;
+        out.append(mark);
+        before = mark;
     }
 }
 

@@ -15,7 +15,7 @@
 
 namespace dualfield::text {
 
-enum class Operation { lower, shape, prefix, suffix, test, match, gazetteer };
+enum class Operation { lower, shape, brief_shape, prefix, suffix, test, match, gazetteer };
 
 struct Transform {
     Operation operation;
@@ -71,7 +71,8 @@ inline std::string_view transformed(std::string_view text, const View& view, std
                 append_lower(text, made);
                 break;
             case Operation::shape:
-                append_shape(text, transform.length, made);
+            case Operation::brief_shape:
+                append_shape(text, transform.length, transform.operation == Operation::brief_shape, made);
                 break;
             case Operation::prefix:
                 made = prefix_of(text, transform.length);

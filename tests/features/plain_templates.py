@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 
 from dualfield.features import Cell, Rule, Template, Transform
 from tests.core.plain_patterns import pythons
@@ -58,6 +59,9 @@ def _transformed(text: str, steps: tuple[Transform, ...]) -> str:
         elif step.operation == "shape":
             kinds = ("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in text)
             text = "".join(list(kinds)[: step.length])
+        elif step.operation == "brief_shape":
+            whole = _transformed(text, (Transform("shape", len(text) or 1),))
+            text = "".join(mark for mark, _ in groupby(whole))[: step.length]
         elif step.operation == "prefix":
             text = text[: step.length]
         elif step.operation == "suffix":

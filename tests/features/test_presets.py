@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.peers.columns import attributes
 from dualfield.features import PRESETS, encode, extract, extract_all
 from dualfield.io import read_columns
 
@@ -55,19 +56,54 @@ def test_chunking_in_the_middle_of_a_sentence_has_nineteen_attributes() -> None:
     ]
 
 
+# What both presets for spelling make of "IL-12" in "The IL-12 gene", the word before and the word after included.
+SPELLING = """
+    w[-1]=the w[0]=il-12 w[1]=gene w[-1]|w[0]=the|il-12 w[0]|w[1]=il-12|gene
+    prefix1=I suffix1=2 prefix2=IL suffix2=12 prefix3=IL- suffix3=-12 prefix4=IL-1 suffix4=L-12
+    prefix5=IL-12 suffix5=IL-12 prefix6=IL-12 suffix6=IL-12
+    tail= head=il- brief[-1]=Xx brief[0]=X-d brief[1]=x __BIAS__
+""".split()
+
+
+@given(st.lists(st.tuples(cells, cells), min_size=1, max_size=7))
+def test_the_benchmark_of_column_files_makes_the_strings_of_chunking(rows: list[tuple[str, str]]) -> None:
+    made = attributes([[*row, "O"] for row in rows])
+    assert [sorted(token) for token in made] == [sorted(token) for token in extract("chunking", rows)]
+
+
 def test_ner_looks_at_spelling_and_at_tags_if_there_are_any() -> None:
-    with_tags = extract("ner", [("McDonald's", "NN"), ("2nd", "JJ")])[0]
-    assert {"w[0]=mcdonald's", "w[1]=2nd", "w[0]|w[1]=mcdonald's|2nd"} <= set(with_tags)
-    assert {"prefix1=M", "prefix4=McDo", "suffix1=s", "suffix4=ld's"} <= set(with_tags)
-    assert {"shape[0]=XxXxxxxx'x", "shape[1]=dxx", "p[0]=NN", "p[1]=JJ"} <= set(with_tags)
-    without = extract("ner", [("McDonald's",), ("2nd",)])[0]
-    assert without == [attribute for attribute in with_tags if not attribute.startswith("p[")]
-    assert extract("pos", [("McDonald's", "NN"), ("2nd", "JJ")])[0] == without
+    rows = [("The", "DT"), ("IL-12", "NN"), ("gene", "NN")]
+    beside = """
+        prefix2[-1]=Th suffix2[-1]=he prefix3[-1]=The suffix3[-1]=The prefix4[-1]=The suffix4[-1]=The
+        prefix2[1]=ge suffix2[1]=ne prefix3[1]=gen suffix3[1]=ene prefix4[1]=gene suffix4[1]=gene
+        brief[-1]|brief[0]=Xx|X-d brief[0]|brief[1]=X-d|x brief[-1]|brief[0]|brief[1]=Xx|X-d|x
+        w[-1]|brief[0]=the|X-d brief[0]|w[1]=X-d|gene
+    """.split()
+    assert extract("ner", rows)[1] == [*SPELLING, *beside, "p[-1]=DT", "p[0]=NN", "p[1]=NN"]
+    assert extract("ner", [row[:1] for row in rows])[1] == [*SPELLING, *beside]
 
 
-def test_shapes_are_cut_after_twelve_characters() -> None:
-    for word, shape in (("internationalisation", "x" * 12), ("Internationalisation", "X" + "x" * 11)):
-        assert f"shape[0]={shape}" in extract("pos", [(word,)])[0]
+def test_pos_looks_at_spelling_and_never_at_tags() -> None:
+    rows = [("The", "DT"), ("IL-12", "NN"), ("gene", "NN")]
+    beside = """
+        prefix3[-1]=The suffix3[-1]=The prefix3[1]=gen suffix3[1]=ene W[-1]=The W[0]=IL-12 W[1]=gene
+    """.split()
+    assert extract("pos", rows)[1] == [*SPELLING, *beside]
+    assert extract("pos", [row[:1] for row in rows])[1] == [*SPELLING, *beside]
+
+
+@pytest.mark.parametrize("name", ["ner", "pos"])
+def test_the_shape_of_the_first_word_is_told_apart(name: str) -> None:
+    attributes = extract(name, [("McDonald's",), ("Wins",)])
+    assert [[s for s in token if s.startswith("first")] for token in attributes] == [["first=XxXx'x"], []]
+
+
+@pytest.mark.parametrize(
+    ("word", "head", "tail"),
+    [("NF-kappaB-dependent", "nf-", "dependent"), ("U.S.", "u.", ""), ("Zürich", "", "zürich"), ("42", "4", "")],
+)
+def test_heads_and_tails_of_compounds(word: str, head: str, tail: str) -> None:
+    assert {f"head={head}", f"tail={tail}"} <= set(extract("pos", [(word,)])[0])
 
 
 def test_equal_attributes_are_one_object() -> None:
@@ -95,4 +131,4 @@ def test_preset_chunking_is_the_yardstick(data_folder: Path) -> None:
 def test_preset_ner_gives_the_measured_attributes(data_folder: Path) -> None:
     sentences = read_columns(data_folder / "conll2002" / "ned.train.gz")
     encoded = encode(extract_all("ner", [[row[:2] for row in rows] for rows in sentences]))
-    assert (len(encoded), encoded.n_positions, len(encoded.vocabulary)) == (15806, 202931, 371864)
+    assert (len(encoded), encoded.n_positions, len(encoded.vocabulary)) == (15806, 202931, 605248)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield.features import Cell, Columns, Rule, Template, Tokens, Vocabulary, encode, extract_all, preset_template
-from dualfield.features.rules import gazetteer, lower, match, prefix, shape, suffix, test, window
+from dualfield.features.rules import brief_shape, gazetteer, lower, match, prefix, shape, suffix, test, window
 from dualfield.io import read_columns, read_tokens
 from tests.features.plain_templates import attributes
 
@@ -25,6 +25,7 @@ transforms = st.sampled_from(
         (),
         (lower(),),
         (shape(3),),
+        (brief_shape(2),),
         (prefix(2),),
         (lower(), suffix(1)),
         (test("^\\u"),),
@@ -238,6 +239,18 @@ def test_wapiti_stars_make_both_kinds() -> None:
     assert template.bigram_strings([("a",), ("b",)]) == [[], ["*:a"]]
     assert template.transitions
     assert not Template.wapiti("u:%x[0,0]\nb:%x[0,0]").transitions
+
+
+def test_brief_shapes_write_a_run_once_and_are_cut_afterwards() -> None:
+    template = Template([Rule((Cell(0, transforms=(step,)),)) for step in (brief_shape(), brief_shape(3))])
+    assert template.strings([("Amsterdam",), ("IL-12",), ("NF-kappaB",), ("!!?",), ("Ünïts",), ("漢漢字",)]) == [
+        ["Xx", "Xx"],
+        ["X-d", "X-d"],
+        ["X-xX", "X-x"],
+        ["!?", "!?"],
+        ["Xx", "Xx"],
+        ["漢字", "漢字"],
+    ]
 
 
 def test_affixes_never_cut_a_character() -> None:

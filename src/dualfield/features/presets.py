@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dualfield.features.rules import Cell, Rule, gazetteer, lower, prefix, shape, suffix, window
+from dualfield.features.rules import Cell, Rule, brief_shape, gazetteer, lower, match, prefix, suffix, window
 from dualfield.features.templates import Template
 from dualfield.features.tokens import Tokens
 
@@ -181,16 +181,49 @@ def _chunking(n_columns: int) -> list[Rule]:
 
 
 def _entities(n_columns: int) -> list[Rule]:
-    return [*_parts_of_speech(n_columns), *(window("p", 1, _NEAR) if n_columns > 1 else [])]
+    """Spelling here and beside, and how the pattern of letters runs through the neighbourhood."""
+    neighbours = [rule for offset in (-1, 1) for rule in _affixes((2, 3, 4), offset)]
+    here, small = Cell(0, transforms=(brief_shape(),)), (lower(),)
+    return [
+        *_spelling(),
+        *neighbours,
+        *window("brief", 0, (-2, -1, 0, 1), brief_shape(), order=2),
+        *window("brief", 0, (-2, -1, 0), brief_shape(), order=3),
+        Rule(("w[-1]|brief[0]=", Cell(0, -1, small), "|", here)),
+        Rule(("brief[0]|w[1]=", here, "|", Cell(0, 1, small))),
+        *(window("p", 1, _NEAR) if n_columns > 1 else []),
+    ]
 
 
 def _parts_of_speech(n_columns: int) -> list[Rule]:
-    """Lower-cased words around, the word's own beginnings and endings, shapes, and a constant."""
-    rules = [*window("w", 0, _NEAR, lower()), *window("w", 0, (-1, 0), lower(), order=2)]
-    for length in (1, 2, 3, 4):
-        rules.append(Rule((f"prefix{length}=", Cell(0, transforms=(prefix(length),)))))
-        rules.append(Rule((f"suffix{length}=", Cell(0, transforms=(suffix(length),)))))
-    return [*rules, *window("shape", 0, (-1, 0, 1), shape()), Rule(("__BIAS__",))]
+    """Spelling, the endings of both neighbours, and words as they are written: Penn tags tell Apple from apple."""
+    neighbours = [rule for offset in (-1, 1) for rule in _affixes((3,), offset)]
+    return [*_spelling(), *neighbours, *window("W", 0, (-1, 0, 1))]
+
+
+def _spelling() -> list[Rule]:
+    """Lower-cased words around, the word's own beginnings and endings, brief shapes around, and a constant."""
+    return [
+        *window("w", 0, _NEAR, lower()),
+        *window("w", 0, (-1, 0), lower(), order=2),
+        *_affixes((1, 2, 3, 4, 5, 6)),
+        # Compounds: the letters after the last other character, and those up to the first, which is kept.
+        Rule(("tail=", Cell(0, transforms=(lower(), match(r"\a*$"))))),
+        Rule(("head=", Cell(0, transforms=(lower(), match(r"^\a*\A"))))),
+        *window("brief", 0, _NEAR, brief_shape()),
+        # A capital says little where every word has one.
+        Rule(("first=", Cell(0, transforms=(brief_shape(),))), where="first"),
+        Rule(("__BIAS__",)),
+    ]
+
+
+def _affixes(lengths: Iterable[int], offset: int = 0) -> list[Rule]:
+    where = f"[{offset}]" if offset else ""
+    return [
+        Rule((f"{name}{length}{where}=", Cell(0, offset, (cut(length),))))
+        for length in lengths
+        for name, cut in (("prefix", prefix), ("suffix", suffix))
+    ]
 
 
 _SPELLING = "words in a window of five, word pairs, prefixes, suffixes and shapes"

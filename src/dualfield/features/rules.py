@@ -25,6 +25,7 @@ __all__ = [
     "Cell",
     "Rule",
     "Transform",
+    "brief_shape",
     "gazetteer",
     "lower",
     "match",
@@ -35,8 +36,8 @@ __all__ = [
     "window",
 ]
 
-Operation = Literal["lower", "shape", "prefix", "suffix", "test", "match", "gazetteer"]
-_OPERATIONS = ("lower", "shape", "prefix", "suffix", "test", "match", "gazetteer")
+Operation = Literal["lower", "shape", "brief_shape", "prefix", "suffix", "test", "match", "gazetteer"]
+_OPERATIONS = ("lower", "shape", "brief_shape", "prefix", "suffix", "test", "match", "gazetteer")
 _FURTHEST = 1000
 
 
@@ -64,7 +65,7 @@ class Transform:
     def __post_init__(self) -> None:
         if self.operation not in _OPERATIONS:
             raise ValueError(f"there is no transform {self.operation!r}; expected one of {', '.join(_OPERATIONS)}.")
-        if self.operation in ("shape", "prefix", "suffix") and not _is_count(self.length):
+        if self.operation in ("shape", "brief_shape", "prefix", "suffix") and not _is_count(self.length):
             raise ValueError(f"{self.operation} needs a positive number of characters; found {self.length!r}.")
         if self.operation in ("test", "match"):
             _core.match_pattern(_text(self.pattern), "")  # refuses a pattern that is none
@@ -81,6 +82,11 @@ def lower() -> Transform:
 def shape(limit: int = 12) -> Transform:
     """Upper-case letters as X, lower-case ones as x, digits as d, the rest as it is; the first ``limit`` characters."""
     return Transform("shape", limit)
+
+
+def brief_shape(limit: int = 12) -> Transform:
+    """The shape with every run of one mark written once, then cut: ``Xx`` for Amsterdam, ``X-d`` for IL-12."""
+    return Transform("brief_shape", limit)
 
 
 def prefix(length: int) -> Transform:

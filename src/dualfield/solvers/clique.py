@@ -109,7 +109,8 @@ class CliqueRun(Run):
             return -math.inf
         _, gradient = self.field.gradient(weights)
         self._oracle_calls += self.field.n_blocks
-        return primal - float(gradient @ gradient) / (2 * self.field.l2)
+        with np.errstate(over="ignore"):  # then it bounds nothing
+            return primal - float(gradient @ gradient) / (2 * self.field.l2)
 
     def worth_confirming(self, tol: float, understated: float) -> bool:
         passes = self._core.updates // self._core.updates_per_pass

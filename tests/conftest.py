@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from dualfield.solvers import Solver
 from tests.zoo import PROBLEMS, problem
+
+# A job in the background ignores Ctrl-C, and so would the programs that tests start in order to interrupt them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thin", type=int, default=1, help="of the tests of all solvers on all problems, run one in so many"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -20,15 +31,24 @@ def data_folder() -> Path:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of all solvers on all problems leave out the pairs that ``solve`` refuses: the field lacks something."""
-    refused = [item for item in items if _refused(item)]
-    if refused:
-        config.hook.pytest_deselected(items=refused)
-        kept = set(items) - set(refused)
-        items[:] = [item for item in items if item in kept]
+    """Leave out the pairs of solver and problem that ``solve`` refuses, and thin out the others where asked to."""
+    pairs = [item for item in items if _pair(item) is not None]
+    fitting = [item for item in pairs if not _refused(item)]
+    kept = set(fitting[:: config.getoption("--thin")])
+    left_out = [item for item in pairs if item not in kept]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
+
+def _pair(item: pytest.Item) -> tuple[Solver, str] | None:
+    """The solver and the problem that a test is about."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    solver, name = params.get("solver"), params.get("name")
+    return (solver, name) if isinstance(solver, Solver) and name in PROBLEMS else None
 
 
 def _refused(item: pytest.Item) -> bool:
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    solver, name = params.get("solver"), params.get("name")
-    return isinstance(solver, Solver) and name in PROBLEMS and not solver.needs <= problem(name).offers
+    pair = _pair(item)
+    return pair is not None and not pair[0].needs <= problem(pair[1]).offers

@@ -38,7 +38,6 @@ CONVERGENT: list[Solver] = [
     SAGA(sampling="uniform"),
     SVRG(),
     IDAL(),
-    IDAL(sampling="gap"),
     IDAL(sampling="uniform", inner_passes=3),
 ]
 
@@ -53,6 +52,7 @@ SOLVERS: list[Solver] = [
     AdaGrad(),
     AdaGrad(batch_size=3),
     SMD(eta="auto", batch_size=2),
+    IDAL(sampling="gap"),
     GDMM(),
     SoftSDCA(),
     SoftBCFW(),

@@ -88,7 +88,8 @@ class CliqueAscent {
     double rho() const { return rho_; }
     double epsilon() const { return epsilon_; }
     bool diverged() const { return diverged_; }
-    bool stalled() const { return idle_ >= 2 * cliques(); }  // no clique moves any more
+    // No clique moves any more, and multipliers would not either.
+    bool stalled() const { return idle_ >= 2 * cliques() && (!options_.multipliers || violation_ <= kAgreed); }
     const std::vector<double>& weights() const { return state_.weights(); }
 
     // At the end of the last outer iteration, or of the last pass where there are none: |A mu|; D_rho; the sum of the gaps

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dualfield.fields import Field
 from dualfield.solution import Certificate
 
-__all__ = ["Bound", "Run", "Solver", "check_count", "check_flag", "check_number", "compiled"]
+__all__ = ["Bound", "MarginalsRun", "Run", "Solver", "check_count", "check_flag", "check_number", "compiled"]
 
 
 class Bound(NamedTuple):
@@ -129,6 +129,21 @@ class Run(ABC):
         """Take over a state saved by :meth:`arrays` on the same field; returns the run itself."""
         self._core.restore({name: np.ascontiguousarray(array) for name, array in arrays.items()})
         return self
+
+
+class MarginalsRun(Run):
+    """A run whose weights belong to marginals that it keeps: it cannot begin at others."""
+
+    def under_another_penalty(self, field: Field, seed: int) -> Run:
+        run = self.solver.start(field, seed).restore(self.arrays())
+        run._core.begin_again(self.field.l2)
+        return run
+
+    def begin_at(self, weights: npt.NDArray[np.float64]) -> None:
+        raise TypeError(
+            f"{self.solver.name} cannot start at given weights: its weights belong to marginals; "
+            "leave start out, or take a solver on the primal such as 'lbfgs'."
+        )
 
 
 class Solver(ABC):

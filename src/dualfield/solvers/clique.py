@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.fields import Field
 from dualfield.solution import Certificate
-from dualfield.solvers.base import Bound, Run, Solver, check_count, check_number
+from dualfield.solvers.base import Bound, MarginalsRun, Solver, check_count, check_number
 from dualfield.solvers.dual import one_of
 
 __all__ = ["CliqueRun", "CliqueSampling", "CliqueSolver"]
@@ -73,7 +73,7 @@ class CliqueSolver(Solver):
         return False
 
 
-class CliqueRun(Run):
+class CliqueRun(MarginalsRun):
     """A method on cliques at work: pseudo-marginals, multipliers, and the weights that go with them."""
 
     proves: ClassVar[bool] = True
@@ -104,8 +104,11 @@ class CliqueRun(Run):
         return True
 
     def _bound_by_gradient(self, weights: npt.NDArray[np.float64], primal: float) -> float:
-        """``P(w) − ‖∇P(w)‖² / (2 l2)``, mostly the larger bound once cliques nearly agree; −∞ without a gradient."""
-        if not self.field.exact and self.field.certifies(weights)[0] == "none":  # messages did not converge
+        """``P(w) − ‖∇P(w)‖² / (2 l2)``, mostly the larger bound once cliques nearly agree.
+
+        −∞ with approximate inference: there it would hold only as far as messages have converged.
+        """
+        if not self.field.exact:
             return -math.inf
         _, gradient = self.field.gradient(weights)
         self._oracle_calls += self.field.n_blocks
@@ -181,15 +184,3 @@ class CliqueRun(Run):
     def measured_gap(self, max_passes: int = 1000) -> float:
         """``max_μ D_ρ(μ, ξ) − D_ρ(μ̂, ξ)`` at the present multipliers, found by going on with a copy."""
         return float(self._core.measured_gap(max_passes))
-
-    def under_another_penalty(self, field: Field, seed: int) -> CliqueRun:
-        run: CliqueRun = self.solver.start(field, seed)  # type: ignore[assignment]
-        run.restore(self.arrays())
-        run._core.begin_again(self.field.l2)
-        return run
-
-    def begin_at(self, weights: npt.NDArray[np.float64]) -> None:
-        raise TypeError(
-            f"{self.solver.name} cannot start at given weights: its weights belong to marginals; "
-            "leave start out, or take a solver on the primal such as 'lbfgs'."
-        )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Bound, Run, Solver, check_count, check_number
+from dualfield.solvers.base import Bound, MarginalsRun, Solver, check_count, check_number
 
 __all__ = ["DualRun", "DualSolver", "Sampling", "one_of"]
 
@@ -54,7 +54,7 @@ def one_of(owner: str, name: str, value: object, choices: tuple[str, ...]) -> No
         raise ValueError(f"{owner}: {name} must be {listed}; got {value!r}.")
 
 
-class DualRun(Run):
+class DualRun(MarginalsRun):
     """A dual method at work: the duals of all blocks, the recorded gaps, the random generator."""
 
     evaluations_column: ClassVar[str]  # what the method evaluates to find its steps
@@ -146,18 +146,6 @@ class DualRun(Run):
             "mean_step": steps / max(updates, 1),
             self.evaluations_column: evaluations / max(updates, 1),
         }
-
-    def under_another_penalty(self, field: Field, seed: int) -> DualRun:
-        run: DualRun = self.solver.start(field, seed)  # type: ignore[assignment]
-        run.restore(self.arrays())
-        run._core.begin_again(self.field.l2)
-        return run
-
-    def begin_at(self, weights: npt.NDArray[np.float64]) -> None:
-        raise TypeError(
-            f"{self.solver.name} cannot start at given weights: its weights belong to marginals; "
-            "leave start out, or take a solver on the primal such as 'lbfgs'."
-        )
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> DualRun:
         super().restore(arrays)

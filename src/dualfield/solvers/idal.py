@@ -25,8 +25,8 @@ class IDAL(CliqueSolver):
     For a clique c, with ``G_c`` the gradient of D_ρ, the candidate is ``ν_c ∝ μ_c exp(G_c/κ_c)`` and the step to it an
     exact line search. After every ``inner_passes`` passes over all cliques, ``ξ ← ξ − Aμ/ρ``. No oracle is called but
     to confirm the certificate: an upper bound on the objective at the weights, which with "trw" holds for any messages,
-    less the dual value of marginals made to agree. The outer iteration converges linearly (Theorem 1) if the inner
-    passes are many enough; with too few it diverges.
+    less the dual value of marginals made to agree (with exact inference, or the gradient's bound if that is larger).
+    The outer iteration converges linearly (Theorem 1) if the inner passes are many enough; with too few it diverges.
 
     A pass is as many updates as there are nodes and edges. The history has, at the end of each pass, what was found
     after the last outer iteration: ``violation`` ‖Aμ‖, ``dual`` (after μ is made to agree), ``augmented_dual`` D_ρ,

@@ -4,6 +4,8 @@
 // `values` is null). Block i covers positions offsets[i] .. offsets[i+1).
 #pragma once
 
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "math/vector.hpp"
@@ -23,39 +25,114 @@ struct Attributes {
     double value(Index entry) const { return values ? values[entry] : 1.0; }
 };
 
-// For each block its distinct attributes, and for each entry which of them it is. A direction is then built
-// in a small dense buffer, and its norm is exact where an attribute occurs at several positions.
-class DistinctAttributes {
+// One of several threads that share the weights: each writes a part of them.
+struct Part {
+    Index index = 0, count = 1;
+};
+
+// How the feature counts of a block are kept: as rows, first those of its nodes, and then one for each attribute that the
+// nodes alone do not give, since it occurs more than once in the block, or with a value other than one. A *target* says
+// which row is added to the weights of which attribute; the targets of a block are in the order of their attributes.
+class BlockRows {
    public:
-    explicit DistinctAttributes(const Attributes& data) {
-        offsets_.reserve(data.blocks + 1);
-        offsets_.push_back(0);
-        local_.resize(data.indptr[data.positions()]);
-        std::vector<Index> seen_in(data.count, -1);
-        std::vector<std::int32_t> local_of(data.count);
+    struct Target {
+        std::int32_t attribute, row;
+    };
+
+    explicit BlockRows(const Attributes& data) {
+        starts_.reserve(data.blocks + 1);
+        starts_.push_back(0);
+        shared_.reserve(data.blocks);
+        positions_.reserve(data.positions() + 1);
+        positions_.push_back(0);
+        std::vector<Index> last_block(data.count, -1);
+        std::vector<std::int32_t> row_of(data.count);  // in the present block: kOnce, or the row among the shared ones
+        std::vector<Index> targets(data.count, 0);     // of each attribute, over all blocks
         for (Index i = 0; i < data.blocks; ++i) {
-            const Index first = offsets_.back();
+            const auto length = static_cast<std::int32_t>(data.length(i));
+            std::int32_t shared = 0;
             for (Index e = data.indptr[data.offsets[i]]; e < data.indptr[data.offsets[i + 1]]; ++e) {
                 const std::int32_t a = data.indices[e];
-                if (seen_in[a] != i) {
-                    seen_in[a] = i;
-                    local_of[a] = static_cast<std::int32_t>(static_cast<Index>(distinct_.size()) - first);
-                    distinct_.push_back(a);
+                const bool plain = last_block[a] != i && data.value(e) == 1.0;
+                if (plain) {
+                    row_of[a] = kOnce;
+                } else if (last_block[a] != i || row_of[a] == kOnce) {
+                    row_of[a] = shared++;
                 }
-                local_[e] = local_of[a];
+                last_block[a] = i;
             }
-            offsets_.push_back(static_cast<Index>(distinct_.size()));
+            for (std::int32_t t = 0; t < length; ++t) {
+                const Index p = data.offsets[i] + t;
+                for (Index e = data.indptr[p]; e < data.indptr[p + 1]; ++e) {
+                    const std::int32_t a = data.indices[e], row = row_of[a];
+                    if (row != kOnce) {
+                        rows_.push_back(row);
+                        if (data.values) values_.push_back(data.values[e]);
+                    }
+                    if (last_block[a] == i) {
+                        targets_.push_back({a, row == kOnce ? t : length + row});
+                        ++targets[a];
+                        last_block[a] = -1;  // its target is there
+                    }
+                }
+                positions_.push_back(static_cast<Index>(rows_.size()));
+            }
+            std::sort(targets_.begin() + starts_.back(), targets_.end(),
+                      [](const Target& x, const Target& y) { return x.attribute < y.attribute; });
+            starts_.push_back(static_cast<Index>(targets_.size()));
+            shared_.push_back(shared);
         }
-        distinct_.shrink_to_fit();
+        targets_.shrink_to_fit();
+        rows_.shrink_to_fit();
+        values_.shrink_to_fit();
+        divide(targets);
     }
 
-    Index count(Index i) const { return offsets_[i + 1] - offsets_[i]; }
-    const std::int32_t* attributes(Index i) const { return distinct_.data() + offsets_[i]; }
-    std::int32_t local(Index entry) const { return local_[entry]; }
+    Index shared(Index i) const { return shared_[i]; }  // how many rows follow those of the nodes
+
+    // The targets of block i; those whose weights belong to a part.
+    std::span<const Target> targets(Index i) const {
+        return {targets_.data() + starts_[i], static_cast<std::size_t>(starts_[i + 1] - starts_[i])};
+    }
+    std::span<const Target> targets(Index i, const Part& part) const {
+        const auto all = targets(i);
+        if (part.count == 1) return all;
+        const auto from = [&](Index share) {
+            const std::int32_t first = bounds_[share * kShares / part.count];
+            return std::lower_bound(all.begin(), all.end(), first,
+                                    [](const Target& x, std::int32_t a) { return x.attribute < a; });
+        };
+        return {from(part.index), from(part.index + 1)};
+    }
+
+    // The entries of position p that are added to shared rows: body(row, value).
+    template <class Body>
+    void for_each_shared(Index p, Body&& body) const {
+        for (Index r = positions_[p]; r < positions_[p + 1]; ++r) body(rows_[r], values_.empty() ? 1.0 : values_[r]);
+    }
+    Index shared_entries(Index p) const { return positions_[p + 1] - positions_[p]; }
 
    private:
-    std::vector<Index> offsets_;
-    std::vector<std::int32_t> distinct_, local_;
+    static constexpr std::int32_t kOnce = -1;
+    static constexpr Index kShares = 64;
+
+    // Bounds between attributes, so that each share has about as many targets.
+    void divide(const std::vector<Index>& targets) {
+        bounds_.assign(kShares + 1, static_cast<std::int32_t>(targets.size()));
+        bounds_[0] = 0;
+        const Index all = static_cast<Index>(targets_.size());
+        Index so_far = 0, share = 1;
+        for (std::size_t a = 0; a < targets.size(); ++a) {
+            so_far += targets[a];
+            for (; share < kShares && so_far * kShares >= share * all; ++share)
+                bounds_[share] = static_cast<std::int32_t>(a + 1);
+        }
+    }
+
+    std::vector<Index> starts_, positions_;
+    std::vector<std::int32_t> shared_, rows_, bounds_;
+    std::vector<Target> targets_;
+    std::vector<double> values_;  // none where all are one
 };
 
 }  // namespace dualfield

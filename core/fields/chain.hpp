@@ -173,9 +173,19 @@ class Chain {
         return norm + squared_norm(static_cast<Index>(direction.dense.size()), direction.dense.data());
     }
 
-    void apply(double* w, double a, const Direction& direction) const {
-        nodes_.apply(direction.block, w, a, direction.rows);
-        axpy(static_cast<Index>(direction.dense.size()), a, direction.dense.data(), w + transition_start_);
+    void apply(double* w, double a, const Direction& direction, const Part& part = {}) const {
+        nodes_.apply(direction.block, w, a, direction.rows, part);
+        const Index size = static_cast<Index>(direction.dense.size());
+        const Index first = size * part.index / part.count, end = size * (part.index + 1) / part.count;
+        axpy(end - first, a, direction.dense.data() + first, w + transition_start_ + first);
+    }
+
+    // <w, direction> over the weights of the part.
+    double product(const double* w, const Direction& direction, const Part& part) const {
+        const Index size = static_cast<Index>(direction.dense.size());
+        const Index first = size * part.index / part.count, end = size * (part.index + 1) / part.count;
+        return nodes_.product(direction.block, w, direction.rows, part) +
+               dot(end - first, direction.dense.data() + first, w + transition_start_ + first);
     }
 
     template <class Body>

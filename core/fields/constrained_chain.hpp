@@ -47,7 +47,12 @@ class ConstrainedChain : public GeneralField {
     void subtract_truth(Index i, double* m) const override { chain_.subtract_truth(i, m); }
     double true_score(Index i, const double* theta) const override { return chain_.true_score(i, theta); }
     double pull(Index i, const double* m, Direction& direction) const override { return chain_.pull(i, m, direction); }
-    void apply(double* w, double a, const Direction& direction) const override { chain_.apply(w, a, direction); }
+    void apply(double* w, double a, const Direction& direction, const Part& part) const override {
+        chain_.apply(w, a, direction, part);
+    }
+    double product(const double* w, const Direction& direction, const Part& part) const override {
+        return chain_.product(w, direction, part);
+    }
     void for_each_range_of(Index i, RangeBody body) const override { chain_.for_each_range_of(i, body); }
     void for_each_range(RangeBody body) const override { chain_.for_each_range(body); }
     void compact(Index i, const double* table, double* m) const override { chain_.compact(i, table, m); }

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "duality/segments.hpp"
+#include "fields/attributes.hpp"
 
 namespace dualfield {
 
 // The feature counts of one block, as fields on sequences and graphs keep them.
 struct BlockCounts {
     Index block = -1;
-    std::vector<double> rows;   // a count row for each distinct attribute of the block
+    std::vector<double> rows;   // of counts, as BlockRows arranges them
     std::vector<double> dense;  // all other weights
 };
 
@@ -46,9 +47,11 @@ concept Field = requires(const F& field, typename F::Workspace workspace, typena
     { field.true_score(i, input) } -> std::same_as<double>;
 
     // pull: the expected feature counts of a compact vector, merged over the block, with their squared norm;
-    // apply: w += a * direction. project: the potentials of the direction's block under the direction as weights.
+    // apply: w += a * direction, all of it or one of several disjoint parts of the weights; product: <w, direction> over a part. project: the potentials of the direction's block under the direction as weights.
     { field.pull(i, input, direction) } -> std::same_as<double>;
     { field.apply(output, number, direction) };
+    { field.apply(output, number, direction, Part{}) };
+    { field.product(input, direction, Part{}) } -> std::same_as<double>;
     { field.project(direction, output) };
 
     // The weights that a block touches, or all, as body(start, length) of disjoint ranges: those of two blocks are

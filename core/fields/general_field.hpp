@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "fields/attributes.hpp"
 #include "fields/field.hpp"
 
 namespace dualfield {
@@ -76,7 +77,9 @@ class GeneralField {
     virtual void subtract_truth(Index i, double* m) const = 0;
     virtual double true_score(Index i, const double* theta) const = 0;
     virtual double pull(Index i, const double* m, Direction& direction) const = 0;
-    virtual void apply(double* w, double a, const Direction& direction) const = 0;
+    virtual void apply(double* w, double a, const Direction& direction, const Part& part) const = 0;
+    void apply(double* w, double a, const Direction& direction) const { apply(w, a, direction, Part{}); }
+    virtual double product(const double* w, const Direction& direction, const Part& part) const = 0;
     virtual void project(Direction& direction, double* theta) const = 0;
     virtual void for_each_range_of(Index i, RangeBody body) const = 0;
     virtual void for_each_range(RangeBody body) const = 0;

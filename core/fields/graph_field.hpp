@@ -127,9 +127,14 @@ class GraphField : public GeneralField {
         return norm + squared_norm(dense_size(), direction.dense.data());
     }
 
-    void apply(double* w, double a, const Direction& direction) const override {
-        nodes_.apply(direction.block, w, a, direction.rows);
-        axpy(dense_size(), a, direction.dense.data(), w + nodes_.size());
+    void apply(double* w, double a, const Direction& direction, const Part& part) const override {
+        nodes_.apply(direction.block, w, a, direction.rows, part);
+        if (part.index == 0) axpy(dense_size(), a, direction.dense.data(), w + nodes_.size());
+    }
+
+    double product(const double* w, const Direction& direction, const Part& part) const override {
+        return nodes_.product(direction.block, w, direction.rows, part) +
+               (part.index == 0 ? dot(dense_size(), direction.dense.data(), w + nodes_.size()) : 0.0);
     }
 
     void for_each_range_of(Index i, RangeBody body) const override {

@@ -93,11 +93,25 @@ class Multiclass {
         return squared_norms_[i] * squared_norm(labels_, m);
     }
 
-    void apply(double* w, double a, const Direction& direction) const {
+    void apply(double* w, double a, const Direction& direction, const Part& part = {}) const {
         const Index i = direction.block;
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) {
+            if (part.count == 1) {
+                rows_.add(w, data_.indices[e], a * data_.value(e), stride_, direction.m.data());
+            } else if (data_.indices[e] % part.count == part.index) {
+                rows_.apply(w, data_.indices[e], a * data_.value(e), direction.m.data());
+            }
+        }
+        if (bias_ && part.index == 0) axpy(labels_, a, direction.m.data(), w + rows_.size());
+    }
+
+    double product(const double* w, const Direction& direction, const Part& part) const {
+        const Index i = direction.block;
+        double total = bias_ && part.index == 0 ? dot(labels_, direction.m.data(), w + rows_.size()) : 0.0;
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
-            rows_.add(w, data_.indices[e], a * data_.value(e), stride_, direction.m.data());
-        if (bias_) axpy(labels_, a, direction.m.data(), w + rows_.size());
+            if (data_.indices[e] % part.count == part.index)
+                total += data_.value(e) * rows_.product(w, data_.indices[e], direction.m.data());
+        return total;
     }
 
     void project(const Direction& direction, double* theta) const {

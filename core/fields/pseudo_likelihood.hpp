@@ -124,11 +124,22 @@ class PseudoLikelihood : public GeneralField {
         return squared_norms_[i] * squared_norm(labels(), m) + squared_norm(dense_size(), dense);
     }
 
-    void apply(double* w, double a, const Direction& direction) const override {
+    void apply(double* w, double a, const Direction& direction, const Part& part) const override {
         const Index i = direction.block;
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
-            axpy(labels(), a * data_.value(e), direction.rows.data(), w + rows_.start(data_.indices[e]));
-        axpy(dense_size(), a, direction.dense.data(), w + rows_.size());
+            if (data_.indices[e] % part.count == part.index)
+                axpy(labels(), a * data_.value(e), direction.rows.data(), w + rows_.start(data_.indices[e]));
+        if (part.index == 0) axpy(dense_size(), a, direction.dense.data(), w + rows_.size());
+    }
+
+    double product(const double* w, const Direction& direction, const Part& part) const override {
+        const Index i = direction.block;
+        double total = part.index == 0 ? dot(dense_size(), direction.dense.data(), w + rows_.size()) : 0.0;
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
+            if (data_.indices[e] % part.count == part.index)
+                total += data_.value(e) *
+                         dot(labels(), direction.rows.data(), w + rows_.start(data_.indices[e]));
+        return total;
     }
 
     void for_each_range_of(Index i, RangeBody body) const override {

@@ -11,22 +11,27 @@
 #include <vector>
 
 #include "fields/attributes.hpp"
+#include "math/pieces.hpp"
 #include "math/sparse_rows.hpp"
 
 namespace dualfield {
 
 class AllPairs {
    public:
+    static constexpr bool kAllPairs = true;
+
     AllPairs(Index attributes, Index labels) : attributes_(attributes), labels_(labels) {}
 
     Index attributes() const { return attributes_; }
     Index size() const { return attributes_ * labels_; }
     Index start(std::int32_t attribute) const { return attribute * labels_; }
 
+    // Fetches the weights of an attribute that is needed soon; before that, what tells where they are.
     void prefetch(const double* w, std::int32_t attribute) const {
         const double* row = w + start(attribute);
         for (Index k = 0; k < labels_; k += 8) __builtin_prefetch(row + k);
     }
+    void prefetch_record(std::int32_t) const {}
 
     // scores += value * w[attribute]; may also change what follows scores, up to the stride.
     void score(const double* w, std::int32_t attribute, double value, Index stride, double* scores) const {
@@ -34,6 +39,19 @@ class AllPairs {
             padded_axpy(stride, value, w + start(attribute), scores);
         } else {
             axpy(labels_, value, w + start(attribute), scores);
+        }
+    }
+
+    // sums += value * w[attribute] over the B pieces of eight labels from piece `first` on; what lies beyond the last label
+    // is anything.
+    template <Index B>
+    void gather(const double* w, std::int32_t attribute, double value, Index first, Piece* sums) const {
+        const double* row = w + start(attribute) + 8 * first;
+        if (start(attribute) + 8 * (first + B) <= size()) {
+            for (Index p = 0; p < B; ++p) add_product(value, row + 8 * p, sums[p]);
+        } else {
+            for (Index k = 8 * first; k < std::min(labels_, 8 * (first + B)); ++k)
+                sums[k / 8 - first][k % 8] += value * w[start(attribute) + k];
         }
     }
 
@@ -57,9 +75,19 @@ class AllPairs {
         return squared_norm(stride, counts);
     }
 
+    // out += a * the part of `counts` that the attribute has weights for
+    void add_masked(std::int32_t, double a, Index stride, const double* counts, double* out) const {
+        axpy(stride, a, counts, out);
+    }
+
     // w[attribute] += a * counts
     void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
         axpy(labels_, a, counts, w + start(attribute));
+    }
+
+    // <w[attribute], counts>
+    double product(const double* w, std::int32_t attribute, const double* counts) const {
+        return dot(labels_, w + start(attribute), counts);
     }
 
     // Of n count rows, sets to zero the counts that have no weight.
@@ -73,6 +101,8 @@ class AllPairs {
 
 class ObservedPairs {
    public:
+    static constexpr bool kAllPairs = false;
+
     // starts: attributes + 1 offsets into `labels`, the labels of each row in increasing order. Kept as one record per
     // attribute, where its row starts and a bit for each of its labels: every visit of an attribute looks them up, so the
     // fewer cache lines the better.
@@ -103,7 +133,24 @@ class ObservedPairs {
 
     void prefetch(const double* w, std::int32_t attribute) const {
         const double* row = w + start(attribute);
-        for (Index k = 0; k <= label_count_; k += 8) __builtin_prefetch(row + k);
+        // Both ends: rows of more than two lines belong to frequent attributes, which are in the cache anyway.
+        __builtin_prefetch(row);
+        __builtin_prefetch(row + length(attribute));
+    }
+    void prefetch_record(std::int32_t attribute) const { __builtin_prefetch(records_ + attribute * (1 + words_)); }
+
+    template <Index B>
+    void gather(const double* w, std::int32_t attribute, double value, Index first, Piece* sums) const {
+        if (words_ == 1) {
+            const std::uint32_t* record = records_ + 2 * static_cast<Index>(attribute);
+            for (int p = 0; p < std::min<int>(B, kPlaces / 8); ++p)
+                add_expanded_piece(record[1], p, value, w + record[0], sums[p]);
+            return;
+        }
+        for_each_word(attribute, 8 * (first + B), [&](std::uint32_t bits, Index s, Index k, Index) {
+            for (Index p = std::max<Index>(0, k / 8 - first); p < std::min(B, k / 8 + kPlaces / 8 - first); ++p)
+                add_expanded_piece(bits, static_cast<int>(first + p - k / 8), value, w + s, sums[p]);
+        });
     }
 
     void score(const double* w, std::int32_t attribute, double value, Index stride, double* scores) const {
@@ -125,9 +172,23 @@ class ObservedPairs {
         return squared_norm_of(1, &attribute, stride, counts);
     }
 
+    void add_masked(std::int32_t attribute, double a, Index stride, const double* counts, double* out) const {
+        for_each_word(attribute, stride, [&](std::uint32_t bits, Index, Index k, Index) {
+            for (; bits; bits &= bits - 1) out[k + std::countr_zero(bits)] += a * counts[k + std::countr_zero(bits)];
+        });
+    }
+
     void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
         for_each_word(attribute, label_count_,
                       [&](std::uint32_t bits, Index s, Index k, Index) { add_compressed(bits, a, counts + k, w + s); });
+    }
+
+    double product(const double* w, std::int32_t attribute, const double* counts) const {
+        double total = 0.0;
+        for_each_word(attribute, label_count_, [&](std::uint32_t bits, Index s, Index k, Index) {
+            for (; bits; bits &= bits - 1) total += w[s++] * counts[k + std::countr_zero(bits)];
+        });
+        return total;
     }
 
     void mask(Index n, const std::int32_t* attributes, Index stride, double* counts) const {

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-#include "math/vector.hpp"
+#include "math/pieces.hpp"
 
 namespace dualfield {
 
@@ -35,6 +35,12 @@ inline void add_expanded(std::uint32_t bits, double a, const double* x, Index n,
         return;
     }
     for (std::uint32_t left = bits; left; left &= left - 1) y[std::countr_zero(left)] += a * *x++;
+}
+
+// The same for the piece-th eight places alone, y being those.
+inline void add_expanded_piece(std::uint32_t bits, int piece, double a, const double* x, Piece& y) {
+    const __m512d spread = _mm512_maskz_expandloadu_pd(piece_of(bits, piece), x + before(bits, piece));
+    y += a * reinterpret_cast<const Piece&>(spread);
 }
 
 // y[n] += a x[place of the n-th bit]. All loads come before the first store, as they overlap but for the masks.
@@ -67,6 +73,11 @@ inline double squared_norm_at(std::uint32_t bits, const double* x) {
 
 inline void add_expanded(std::uint32_t bits, double a, const double* x, Index, double* y) {
     for (std::uint32_t left = bits; left; left &= left - 1) y[std::countr_zero(left)] += a * *x++;
+}
+
+inline void add_expanded_piece(std::uint32_t bits, int piece, double a, const double* x, Piece& y) {
+    x += std::popcount(bits & ((1u << 8 * piece) - 1u));
+    for (std::uint32_t left = bits >> 8 * piece & 0xffu; left; left &= left - 1) y[std::countr_zero(left)] += a * *x++;
 }
 
 inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {

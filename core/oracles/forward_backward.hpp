@@ -8,6 +8,7 @@
 // recursion runs on logarithms.
 #pragma once
 
+#include "math/pieces.hpp"
 #include "oracles/chain_potentials.hpp"
 
 namespace dualfield {
@@ -98,43 +99,57 @@ class ForwardBackward {
         alpha_.resize(T * P);
         inverse_scale_.resize(T);
         double log_z = shift_;
+        double product = 1.0;  // of the scales since the last logarithm
         for (Index t = 0; t < T; ++t) {
             double* alpha = &alpha_[t * P];
             const double* emission = &exp_node_[t * P];
             if (t == 0) {
                 std::copy(emission, emission + P, alpha);
             } else {
-                std::fill(alpha, alpha + P, 0.0);
                 multiply_left(K, P, alpha - P, exp_edge(chain, t - 1), alpha);
 #pragma omp simd
                 for (Index j = 0; j < P; ++j) alpha[j] *= emission[j];
             }
             const double total = sum(P, alpha);
             inverse_scale_[t] = 1.0 / total;
-            log_z += std::log(total);
             scale(P, inverse_scale_[t], alpha);
+            product *= total;
+            if (product < 1e-40 || product > 1e40) {  // total itself is above exp(-kProbabilityRange)
+                log_z += std::log(product);
+                product = 1.0;
+            }
         }
-        return log_z;
+        return log_z + std::log(product);
     }
 
-    // out += x^T E, four rows at a time so that `out` is loaded and stored a quarter as often.
+    // out = x^T E, in sums that stay in registers: two of them for each piece of the row, so that they wait less for each
+    // other.
     static void multiply_left(Index K, Index P, const double* x, const double* E, double* out) {
-        Index i = 0;
-        for (; i + 4 <= K; i += 4, E += 4 * P) {
-            const double a = x[i], b = x[i + 1], c = x[i + 2], d = x[i + 3];
-#pragma omp simd
-            for (Index j = 0; j < P; ++j) out[j] += (a * E[j] + b * E[P + j]) + (c * E[2 * P + j] + d * E[3 * P + j]);
-        }
-        for (; i < K; ++i, E += P) axpy(P, x[i], E, out);
+        for_each_group(P / 8, [&]<Index B>(Index first) {
+            Piece even[B] = {}, odd[B] = {};
+            const double* row = E + 8 * first;
+            Index i = 0;
+            for (; i + 2 <= K; i += 2, row += 2 * P)
+                for (Index p = 0; p < B; ++p) {
+                    add_product(x[i], row + 8 * p, even[p]);
+                    add_product(x[i + 1], row + P + 8 * p, odd[p]);
+                }
+            for (Index p = 0; p < B; ++p) {
+                if (i < K) add_product(x[i], row + 8 * p, even[p]);
+                even[p] += odd[p];
+                store(even[p], out + 8 * (first + p));
+            }
+        });
     }
 
     // With b_t = exp(node_t) beta_t / c_t:  beta_{t-1}[i] = sum_j E[i][j] b_t[j],
     // node marginal = alpha_t beta_t,  edge marginal = alpha_{t-1}[i] E[i][j] b_t[j].
     void backward(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {
         const Index K = chain.labels, P = stride_, T = chain.length;
+        const bool tied_sum = edge_sum && chain.tied();
         beta_.assign(P, 1.0);
-        outgoing_.resize(P);
-        if (edge_sum) outer_.assign(K * P, 0.0);
+        outgoing_.resize(tied_sum ? T * P : P);
+        if (edge_sum && !tied_sum) std::fill(edge_sum, edge_sum + K * K, 0.0);
         if (chain.tied() && T > 1) transpose(K, P, exp_edge(chain, 0));
         for (Index t = T - 1; t >= 0; --t) {
             const double* alpha = &alpha_[t * P];
@@ -147,7 +162,7 @@ class ForwardBackward {
             const double* emission = &exp_node_[t * P];
             const double* previous = alpha - P;
             const double* E = exp_edge(chain, t - 1);
-            double* b = outgoing_.data();
+            double* b = outgoing_.data() + (tied_sum ? t * P : 0);
 #pragma omp simd
             for (Index j = 0; j < P; ++j) b[j] = emission[j] * beta_[j] * inverse_scale_[t];
             if (edges) {
@@ -159,28 +174,46 @@ class ForwardBackward {
                     for (Index j = 0; j < K; ++j) edge[i * K + j] = a * row[j] * b[j];
                 }
             }
-            if (edge_sum) {
-                // Where the edges share one matrix it is multiplied in once, at the end.
+            if (edge_sum && !tied_sum) {
                 for (Index i = 0; i < K; ++i) {
-                    double* row = &outer_[i * P];
-                    if (chain.tied()) {
-                        axpy(P, previous[i], b, row);
-                    } else {
+                    double* row = edge_sum + i * K;
 #pragma omp simd
-                        for (Index j = 0; j < P; ++j) row[j] += previous[i] * E[i * P + j] * b[j];
-                    }
+                    for (Index j = 0; j < K; ++j) row[j] += previous[i] * E[i * P + j] * b[j];
                 }
             }
             if (!chain.tied()) transpose(K, P, E);
-            std::fill(beta_.begin(), beta_.end(), 0.0);
             multiply_left(K, P, b, transposed_.data(), beta_.data());
         }
-        if (edge_sum) {
-            for (Index i = 0; i < K; ++i)
-                for (Index j = 0; j < K; ++j)
-                    edge_sum[i * K + j] =
-                        outer_[i * P + j] * (chain.tied() && T > 1 ? exp_edge(chain, 0)[i * P + j] : 1.0);
-        }
+        if (tied_sum) sum_outer_products(chain, edge_sum);
+    }
+
+    // Where the edges share one matrix E, the sum of their marginals is E times, entry by entry, sum_t alpha_{t-1} b_t^T:
+    // a product of matrices, four rows of it at a time.
+    void sum_outer_products(const ChainPotentials& chain, double* edge_sum) {
+        const Index K = chain.labels, P = stride_, T = chain.length;
+        if (T == 1) return std::fill(edge_sum, edge_sum + K * K, 0.0);
+        const double* E = exp_edge(chain, 0);
+        constexpr Index R = 4;
+        for_each_group(P / 8, [&]<Index B>(Index first) {
+            const Index columns = std::min(8 * B, K - 8 * first);
+            for (Index i = 0; i < K; i += R) {
+                Piece sums[R][B] = {};
+                for (Index t = 1; t < T; ++t) {
+                    const double* a = &alpha_[(t - 1) * P + i];  // i + R <= P
+                    const double* b = &outgoing_[t * P + 8 * first];
+                    for (Index r = 0; r < R; ++r)
+                        for (Index p = 0; p < B; ++p) add_product(a[r], b + 8 * p, sums[r][p]);
+                }
+                for (Index r = 0; r < std::min(R, K - i); ++r) {
+                    double row[8 * B];
+                    for (Index p = 0; p < B; ++p) store(sums[r][p], row + 8 * p);
+                    const double* factors = E + (i + r) * P + 8 * first;
+                    double* out = edge_sum + (i + r) * K + 8 * first;
+#pragma omp simd
+                    for (Index j = 0; j < columns; ++j) out[j] = row[j] * factors[j];
+                }
+            }
+        });
     }
 
     void transpose(Index K, Index P, const double* E) {
@@ -268,7 +301,7 @@ class ForwardBackward {
     Index stride_ = 0;    // of the padded rows below
     double shift_ = 0.0;  // the sum of all maxima subtracted
     std::vector<double> exp_node_, exp_edge_, transposed_;
-    std::vector<double> alpha_, beta_, outgoing_, outer_, inverse_scale_;
+    std::vector<double> alpha_, beta_, outgoing_, inverse_scale_;
     std::vector<double> log_alpha_, log_beta_, log_edge_, terms_;
 };
 

@@ -20,6 +20,7 @@
 
 #include "math/vector.hpp"
 #include "solvers/archive.hpp"
+#include "threads/team.hpp"
 
 namespace dualfield {
 
@@ -49,21 +50,35 @@ class Acceleration {
         passes_ = quick_ = 0;
     }
 
-    // What the gap of the original problem has beyond that of the proximal one.
-    double excess(const std::vector<double>& w) const {
-        return active_ ? 0.5 * kappa_ * kappa_ / l2_ * distance(w) : 0.0;
-    }
-
-    // |w^(mu)|^2 for the original problem.
-    double conjugate_norm(const std::vector<double>& w) const {
-        if (!active_) return squared_norm(static_cast<Index>(w.size()), w.data());
-        double square = 0.0;
-#pragma omp simd reduction(+ : square)
-        for (std::size_t k = 0; k < w.size(); ++k) {
-            const double conjugate = w[k] + kappa_ / l2_ * (w[k] - centre_[k]);
-            square += conjugate * conjugate;
+    // What the gap of the original problem has beyond that of the proximal one, and |w^(mu)|^2 for the original problem.
+    struct Look {
+        double excess, conjugate_norm;
+    };
+    Look look(const std::vector<double>& w, Team& team) const {
+        std::vector<Look> parts(team.size());
+        const double share = kappa_ / l2_;
+        team.run([&](Index member) {
+            const Index size = static_cast<Index>(w.size());
+            const Index first = size * member / team.size(), end = size * (member + 1) / team.size();
+            double distance = 0.0, norm = 0.0;
+            if (active_) {
+#pragma omp simd reduction(+ : distance, norm)
+                for (Index k = first; k < end; ++k) {
+                    const double off = w[k] - centre_[k], conjugate = w[k] + share * off;
+                    distance += off * off;
+                    norm += conjugate * conjugate;
+                }
+            } else {
+                norm = squared_norm(end - first, w.data() + first);
+            }
+            parts[member] = {distance, norm};
+        });
+        Look all{0.0, 0.0};
+        for (const Look& part : parts) {
+            all.excess += 0.5 * kappa_ * kappa_ / l2_ * part.excess;
+            all.conjugate_norm += part.conjugate_norm;
         }
-        return square;
+        return all;
     }
 
     // From w^(mu) of the original problem to w(mu) of the proximal one.
@@ -72,13 +87,14 @@ class Acceleration {
         for (std::size_t k = 0; k < w.size(); ++k) w[k] = (l2_ * w[k] + kappa_ * centre_[k]) / (l2_ + kappa_);
     }
 
-    // Between two passes, `gap` being that of the proximal problem: goes on to the next one where that is due.
-    void end_pass(double gap, std::vector<double>& w) {
+    // Between two passes, `gap` being that of the proximal problem and `excess` what look() found: goes on to the next
+    // problem where that is due.
+    void end_pass(double gap, double excess, std::vector<double>& w, Team& team) {
         constexpr double kAccuracy = 4.0, kUp = 2.0, kDown = 0.7;
         constexpr Index kManyPasses = 3, kQuickOnes = 2;
         ++passes_;
-        if (gap <= kAccuracy * 0.5 * kappa_ * distance(w)) {
-            move(w);
+        if (gap <= kAccuracy * excess * l2_ / kappa_) {  // kAccuracy * kappa / 2 |w - z|^2
+            move(w, team);
             quick_ = passes_ == 1 ? quick_ + 1 : 0;
             passes_ = 0;
             if (quick_ == kQuickOnes) {
@@ -98,15 +114,8 @@ class Acceleration {
     }
 
    private:
-    double distance(const std::vector<double>& w) const {  // |w - z|^2
-        double square = 0.0;
-#pragma omp simd reduction(+ : square)
-        for (std::size_t k = 0; k < w.size(); ++k) square += (w[k] - centre_[k]) * (w[k] - centre_[k]);
-        return square;
-    }
-
     // Moves the centre, and the weights with it.
-    void move(std::vector<double>& w) {
+    void move(std::vector<double>& w, Team& team) {
         const double q = l2_ / (l2_ + kappa_);
         double turn = 0.0;
 #pragma omp simd reduction(+ : turn)
@@ -117,12 +126,15 @@ class Acceleration {
         const double beta = turn > 0.0 ? 0.0 : alpha_ * (1.0 - alpha_) / (square + next);
         alpha_ = next;
         const double share = kappa_ / (l2_ + kappa_);
-        for (std::size_t k = 0; k < w.size(); ++k) {
-            const double reached = w[k], centre = reached + beta * (reached - before_[k]);
-            w[k] += share * (centre - centre_[k]);
-            centre_[k] = centre;
-            before_[k] = reached;
-        }
+        team.over_ranges(static_cast<Index>(w.size()), [&](Index first, Index end) {
+#pragma omp simd
+            for (Index k = first; k < end; ++k) {
+                const double reached = w[k], centre = reached + beta * (reached - before_[k]);
+                w[k] += share * (centre - centre_[k]);
+                centre_[k] = centre;
+                before_[k] = reached;
+            }
+        });
     }
 
     // Another kappa with the same centre and marginals.

@@ -12,6 +12,7 @@
 #include "math/vector.hpp"
 #include "solvers/certificate.hpp"
 #include "solvers/deadline.hpp"
+#include "threads/team.hpp"
 
 namespace dualfield {
 
@@ -20,20 +21,32 @@ class Confirmation {
    public:
     explicit Confirmation(const F& field) : field_(field) {}
 
-    // Goes through the blocks of `order` twice; true when complete. marginals_of(i, m) writes the compact marginals
-    // of block i, which must be those of a distribution to the last digit; entropy_of(i), called right after it, gives
-    // their entropy.
-    // shift(w) may move the weights from w(mu) to others that are to be certified.
-    template <class MarginalsOf, class EntropyOf, class Shift>
-    bool run(const std::vector<Index>& order, const Deadline& deadline, MarginalsOf&& marginals_of,
-             EntropyOf&& entropy_of, Shift&& shift) {
+    // Goes through the blocks of `order` twice; true when complete. marginals_of(i, m, member) writes the compact marginals
+    // of block i, which must be those of a distribution to the last digit, and returns their entropy; `member` of the
+    // team calls it. shift(w) may move the weights from w(mu) to others that are to be certified.
+    template <class MarginalsOf, class Shift>
+    bool run(const std::vector<Index>& order, const Deadline& deadline, Team& team, MarginalsOf&& marginals_of,
+             Shift&& shift) {
         const Index blocks = static_cast<Index>(order.size());
         if (cursor_ == 0) begin();
+        workers_.resize(team.size());
+        slots_.resize(team.size() == 1 ? 1 : kWindow);
+        const Index window = static_cast<Index>(slots_.size());
         while (cursor_ < blocks) {
-            const Index i = order[cursor_++];
-            double* m = room(marginals_, field_.compact_size(i));
-            marginals_of(i, m);
-            add_to_conjugate(i, m);
+            const Index size = std::min(window, blocks - cursor_);
+            team.for_each(size, [&](Index k, Index member) {
+                const Index i = order[cursor_ + k];
+                double* m = room(workers_[member].marginals, field_.compact_size(i));
+                marginals_of(i, m, member);
+                field_.subtract_truth(i, m);
+                field_.pull(i, m, slots_[k].direction);
+            });
+            team.run([&](Index member) {  // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
+                for (Index k = 0; k < size; ++k)
+                    field_.apply(weights_.data(), -field_.sample_weight(order[cursor_ + k]) / field_.l2(),
+                                 slots_[k].direction, {member, team.size()});
+            });
+            cursor_ += size;
             if (cursor_ == blocks) {
                 conjugate_norm_ = squared_norm(field_.dimension(), weights_.data());
                 shift(weights_);
@@ -41,10 +54,15 @@ class Confirmation {
             if (deadline.passed()) return false;
         }
         while (cursor_ < 2 * blocks) {
-            const Index i = order[cursor_++ - blocks];
-            double* m = room(marginals_, field_.compact_size(i));
-            marginals_of(i, m);
-            add_to_certificate(i, m, entropy_of(i));
+            const Index size = std::min(window, 2 * blocks - cursor_);
+            team.for_each(size, [&](Index k, Index member) {
+                const Index i = order[cursor_ + k - blocks];
+                double* m = room(workers_[member].marginals, field_.compact_size(i));
+                const double entropy = marginals_of(i, m, member);
+                look_at(i, m, entropy, workers_[member], slots_[k]);
+            });
+            for (Index k = 0; k < size; ++k) add(order[cursor_ + k - blocks], slots_[k]);
+            cursor_ += size;
             if (deadline.passed() && cursor_ < 2 * blocks) return false;
         }
         end();
@@ -82,27 +100,39 @@ class Confirmation {
         magnitude_ = 0.0;
     }
 
-    // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
-    void add_to_conjugate(Index i, double* m) {
-        field_.subtract_truth(i, m);
-        field_.pull(i, m, direction_);
-        field_.apply(weights_.data(), -field_.sample_weight(i) / field_.l2(), direction_);
-    }
+    static constexpr Index kWindow = 32;  // blocks between two meetings of the team
 
-    void add_to_certificate(Index i, const double* m, double entropy) {
+    struct Worker {
+        typename F::Workspace oracle;
+        std::vector<double> potentials, marginals;
+    };
+
+    struct Slot {
+        typename F::Direction direction;
+        double loss, entropy, gap, magnitude;
+    };
+
+    void look_at(Index i, const double* m, double entropy, Worker& worker, Slot& slot) const {
         const Index size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
-        double* theta = room(potentials_, size);
+        double* theta = room(worker.potentials, size);
         field_.score(i, weights_.data(), theta);
-        magnitude_ += c * field_.magnitude(i, theta) * rounding_growth(size);
+        slot.magnitude = c * field_.magnitude(i, theta) * rounding_growth(size);
         field_.center(i, theta);
-        const double log_z = field_.log_partition(i, theta, oracle_);
+        const double log_z = field_.log_partition(i, theta, worker.oracle);
         const double true_score = field_.true_score(i, theta);
-        losses_.add(c * (log_z - true_score));
-        entropies_.add(c * entropy);
-        magnitude_ += c * (std::abs(log_z) + std::abs(true_score) + std::abs(entropy));
-        entropies_of_blocks_[i] = entropy;
-        gaps_[i] = c * non_negative(log_z - dot(size, theta, m) - entropy);
+        slot.loss = c * (log_z - true_score);
+        slot.entropy = entropy;
+        slot.magnitude += c * (std::abs(log_z) + std::abs(true_score) + std::abs(entropy));
+        slot.gap = c * non_negative(log_z - dot(size, theta, m) - entropy);
+    }
+
+    void add(Index i, const Slot& slot) {
+        losses_.add(slot.loss);
+        entropies_.add(field_.sample_weight(i) * slot.entropy);
+        magnitude_ += slot.magnitude;
+        entropies_of_blocks_[i] = slot.entropy;
+        gaps_[i] = slot.gap;
         ++oracle_calls_;
     }
 
@@ -126,9 +156,8 @@ class Confirmation {
     CompensatedSum losses_, entropies_;
     double magnitude_ = 0.0, conjugate_norm_ = 0.0;
     std::vector<double> weights_, entropies_of_blocks_, gaps_;
-    typename F::Workspace oracle_;
-    typename F::Direction direction_;
-    std::vector<double> potentials_, marginals_;
+    std::vector<Worker> workers_;
+    std::vector<Slot> slots_;
 };
 
 }  // namespace dualfield

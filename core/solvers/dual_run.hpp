@@ -1,17 +1,28 @@
 // What the block-coordinate methods on the dual share: which block comes next, the weights that go with the marginals,
 // the recorded gaps, the certificate, and working in slices.
 //
+// Updates come in *windows* of different blocks. All blocks of a window look at the same weights, each on whatever thread
+// is free, and find their steps; then the weights take all the directions, each thread for a part of the weights; then
+// the steps are recorded, in the order of the draws. So nothing depends on the number of threads or on their timing, but
+// on the length of the window: one, for one thread, is the method as published.
+// Steps of one window do not know of each other. Where their directions have a common part, the quadratic term of the
+// dual is larger than the sum of theirs, so each step reckons with it `crowding` times:
+//     crowding = |sum of directions|^2 / sum |direction|^2, as found in the windows before, and at least 1.
+//
 // A method M derives from DualRun<F, M> and says how its marginals are kept:
 //     prepare(i)      a first visit to each block, before the start is chosen
 //     choose_start()
 //     initialise(i)   writes the start of block i
-//     update(i)       one step; ends with record_step()
-//     stored(i, m)    the compact marginals of block i, those of a distribution to the last digit
-//     stored_entropy(i)   their entropy; called right after stored(i, m)
-//     repair(i)       makes what is kept agree with what stored() gave
+//     propose(i, worker, slot)   one step of the block's marginals; what it does to the weights is left in the slot
+//     committed(slot)            after the weights have taken it
+//     stored(i, m, worker)       the compact marginals of block i, those of a distribution to the last digit; returns
+//                                their entropy
+//     repair(i, worker)          makes what is kept agree with what stored() gave
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -19,8 +30,13 @@
 #include "sampling/block_sampler.hpp"
 #include "solvers/acceleration.hpp"
 #include "solvers/confirmation.hpp"
+#include "threads/team.hpp"
 
 namespace dualfield {
+
+struct Concurrency {
+    Index threads, window;
+};
 
 template <DualField F, class Method>
 class DualRun {
@@ -29,6 +45,8 @@ class DualRun {
     bool start(double seconds) {
         const Deadline deadline(seconds);
         const Index active = draws_per_pass();
+        workers_.resize(threads_);
+        slots_.resize(window_);
         if (acceleration_.active() && start_cursor_ == 0) acceleration_.begin(mean_radius());
         while (start_cursor_ < active) {
             const Index i = sampler_.order()[start_cursor_++];
@@ -49,25 +67,32 @@ class DualRun {
     // Runs updates until there were `max_updates` or the time is over; returns how many there were.
     Index run(Index max_updates, double seconds) {
         const Deadline deadline(seconds);
+        Team team(threads_);
         confirmation_.discard();
-        Index done = 0;
+        Index done = 0, drawn = kNone;
         while (done < max_updates && !diverged_) {
-            if (acceleration_.active() && updates_ % draws_per_pass() == 0 && updates_ > 0)
-                acceleration_.end_pass(sampler_.recorded_total(), weights_);
-            method().update(sampler_.draw(random_));
-            ++done;
-            ++updates_;
-            if (deadline.passed()) break;
+            const Index in_pass = updates_ % draws_per_pass();
+            if (acceleration_.active() && in_pass == 0 && updates_ > 0) {
+                look(team);
+                acceleration_.end_pass(sampler_.recorded_total(), excess_, weights_, team);
+            }
+            up_to_date_ = false;
+            const Index most = std::min({window_, max_updates - done, draws_per_pass() - in_pass});
+            const Index size = fill_window(most, drawn);
+            update_window(size, team);
+            done += size;
+            updates_ += size;
+            if (drawn == kNone && deadline.passed()) break;
         }
-        up_to_date_ = false;
         return done;
     }
 
     // The certificate, by a full pass that changes nothing in the run. In slices; true when it is complete.
     bool confirm(double seconds) {
+        Team team(threads_);
         return confirmation_.run(
-            sampler_.order(), Deadline(seconds), [&](Index i, double* m) { method().stored(i, m); },
-            [&](Index i) { return method().stored_entropy(i); },
+            sampler_.order(), Deadline(seconds), team,
+            [&](Index i, double* m, Index member) { return method().stored(i, m, workers_[member]); },
             [&](std::vector<double>& w) { acceleration_.shift(w); });
     }
 
@@ -76,7 +101,7 @@ class DualRun {
         weights_.swap(confirmation_.weights());
         entropy_.swap(confirmation_.entropies());
         for (Index i : sampler_.order()) {
-            method().repair(i);
+            method().repair(i, workers_[0]);
             sampler_.record(i, confirmation_.gaps()[i]);
             remaining_[i] = confirmation_.gaps()[i];
         }
@@ -97,15 +122,16 @@ class DualRun {
     const Certificate& certificate() const { return confirmation_.certificate(); }
     // Of the problem asked for. With acceleration they take a look at all weights, once after each run().
     double dual() {
-        if (!up_to_date_) restore_dual(!acceleration_.active());
+        look();
         return dual_;
     }
     double gap_estimate() {
-        if (!up_to_date_) restore_dual(!acceleration_.active());
+        look();
         return remaining_total_ + excess_;
     }
     double chi() const { return sampler_.non_uniformity_of_gaps(); }
     double epsilon() const { return epsilon_; }
+    double crowding() const { return crowding_; }
     double kappa() const { return acceleration_.kappa(); }  // 0 without acceleration
     Index draws_per_pass() const { return sampler_.draws_per_pass(); }
     Index updates() const { return updates_; }
@@ -136,8 +162,10 @@ class DualRun {
         Index calls = oracle_calls();
         archive.scalars("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_});
         dual();
-        archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &excess_, &remaining_total_});
+        archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &excess_, &remaining_total_, &crowding_});
         if (!archive.loading()) return;
+        workers_.resize(threads_);
+        slots_.resize(window_);
         up_to_date_ = true;
         start_cursor_ = 2 * draws_per_pass();
         confirmation_.reset();
@@ -145,8 +173,36 @@ class DualRun {
     }
 
    protected:
-    DualRun(const F& field, const SamplingOptions& sampling, bool accelerate)
-        : field_(field),
+    // Scratch of one thread.
+    struct Worker {
+        typename F::Workspace oracle;
+        std::vector<double> potentials, marginals, candidate, unpacked[2];
+    };
+
+    struct Step {
+        double gap;      // of the block before the step
+        double entropy;  // of the block after it
+        double ascent;   // of the dual, per unit of sample weight
+        double size;     // gamma, eta: zero where the block did not move
+    };
+
+    // What a step leaves behind.
+    struct Slot {
+        Index block;
+        Step step;
+        double factor;                    // weights += factor * direction
+        typename F::Direction direction;  // not looked at where the step is zero
+        double along, norm;               // <w, direction> when the step was found; |direction|^2
+        Index oracle_calls, evaluations;
+        double length;                                   // |nu - mu|_1, where the sampler needs it
+        double epsilon;                                  // of OEG: the next first step's
+        double search_seconds = 0.0, update_seconds = 0.0;  // of SDCA
+    };
+
+    DualRun(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate)
+        : threads_(concurrency.threads),
+          window_(concurrency.window),
+          field_(field),
           acceleration_(accelerate, field.l2(), field.dimension()),
           random_(sampling.seed),
           sampler_(sampling, active_blocks(field), field.blocks()),
@@ -166,32 +222,19 @@ class DualRun {
 
     // weights += -a c_i / l2 (E_m F - F_i), the part of block i in w(mu); overwrites m.
     void add_weights(Index i, double* m, double a, std::vector<double>& weights) {
+        typename F::Direction& direction = slots_[0].direction;
         field_.subtract_truth(i, m);
-        field_.pull(i, m, direction_);
-        field_.apply(weights.data(), -a * field_.sample_weight(i) / l2(), direction_);
+        field_.pull(i, m, direction);
+        field_.apply(weights.data(), -a * field_.sample_weight(i) / l2(), direction);
     }
 
     // Of the problem that the updates work on.
     double l2() const { return field_.l2() + acceleration_.kappa(); }
 
-    struct Step {
-        double gap;      // of the block before the step
-        double entropy;  // of the block after it
-        double ascent;   // of the dual, per unit of sample weight
-        double size;     // gamma, eta: zero where the block did not move
-    };
-
-    void record_step(Index i, const Step& step) {
-        const double c = field_.sample_weight(i);
-        entropy_[i] = step.entropy;
-        dual_ += c * step.ascent;  // of the proximal problem, where there is one
-        sampler_.record(i, c * step.gap);
-        remaining_[i] = c * non_negative(step.gap - step.ascent);
-        step_total_ += step.size;
-        idle_ = step.size > 0.0 ? 0 : idle_ + 1;
-        diverged_ = !std::isfinite(step.gap);
-    }
-
+    Index threads_, window_;
+    double crowding_ = static_cast<double>(window_);  // at first as if all steps were alike
+    std::vector<Worker> workers_;  // one a thread
+    std::vector<Slot> slots_;      // one an update of a window
     const F& field_;
     Acceleration acceleration_;
     Random random_;
@@ -201,30 +244,126 @@ class DualRun {
     std::vector<double> remaining_;  // what the last step of each block left of its gap, times c_i
     double dual_ = 0.0, epsilon_ = 0.0;
     Index oracle_calls_ = 0, evaluations_ = 0;
-    typename F::Workspace oracle_;
-    typename F::Direction direction_;
-    std::vector<double> potentials_, marginals_, candidate_;  // scratch
 
    private:
+    static constexpr Index kNone = -1;
+    static constexpr Index kMeasuredEvery = 4;  // windows, after the first pass
+
     Method& method() { return static_cast<Method&>(*this); }
 
-    // The dual value of the problem asked for, from the weights and the entropies; without acceleration it is otherwise
-    // kept up to date by ascents.
-    void restore_dual(bool keep_dual = false) {
+    // Draws up to `most` different blocks; one that is there already is left, as `drawn`, for the next window.
+    Index fill_window(Index most, Index& drawn) {
+        Index size = 0;
+        while (size < most) {
+            const Index i = drawn == kNone ? sampler_.draw(random_) : std::exchange(drawn, kNone);
+            if (in_window(i, size)) {
+                drawn = i;
+                break;
+            }
+            slots_[size++].block = i;
+        }
+        return size;
+    }
+
+    // The longest first, so that no thread waits long at the end of a window.
+    void order_by_length(Index size) {
+        schedule_.resize(size);
+        std::iota(schedule_.begin(), schedule_.end(), Index{0});
+        std::stable_sort(schedule_.begin(), schedule_.end(), [&](Index x, Index y) {
+            return field_.compact_size(slots_[x].block) > field_.compact_size(slots_[y].block);
+        });
+    }
+    bool in_window(Index i, Index size) const {
+        return std::any_of(slots_.begin(), slots_.begin() + size, [i](const Slot& slot) { return slot.block == i; });
+    }
+
+    void update_window(Index size, Team& team) {
+        order_by_length(size);
+        team.for_each(size, [&](Index k, Index member) {
+            Slot& slot = slots_[schedule_[k]];
+            slot.oracle_calls = slot.evaluations = 0;
+            slot.step = {0.0, entropy_[slot.block], 0.0, 0.0};
+            method().propose(slot.block, workers_[member], slot);
+        });
+        const bool measured = size > 1 && (updates_ < draws_per_pass() || ++windows_ % kMeasuredEvery == 0);
+        std::vector<double> products(team.size(), 0.0);
+        team.run([&](Index member) {
+            const Part part{member, team.size()};
+            for (Index k = 0; k < size; ++k) {
+                const Slot& slot = slots_[k];
+                if (!(slot.step.size > 0.0)) continue;
+                if (measured)
+                    products[member] += slot.factor * field_.product(weights_.data(), slot.direction, part);
+                field_.apply(weights_.data(), slot.factor, slot.direction, part);
+            }
+        });
+        if (measured) measure_crowding(size, std::accumulate(products.begin(), products.end(), 0.0));
+        for (Index k = 0; k < size; ++k) {
+            record(slots_[k]);
+            method().committed(slots_[k]);
+        }
+    }
+
+    // `products` sums <w, direction> at the weights that earlier blocks of the window had already changed; at the weights
+    // that the steps were found for it was `along`. What is between them is the products of directions with each other.
+    void measure_crowding(Index size, double products) {
+        constexpr double kForget = 0.1;
+        double squares = 0.0;
+        for (Index k = 0; k < size; ++k) {
+            const Slot& slot = slots_[k];
+            if (!(slot.step.size > 0.0)) continue;
+            products -= slot.factor * slot.along;
+            squares += slot.factor * slot.factor * slot.norm;
+        }
+        if (!(squares > 0.0)) return;
+        const double found = std::max(1.0, 1.0 + 2.0 * products / squares);
+        crowding_ = found > crowding_ ? found : crowding_ + kForget * (found - crowding_);
+    }
+
+    void record(const Slot& slot) {
+        const Index i = slot.block;
+        const Step& step = slot.step;
+        const double c = field_.sample_weight(i);
+        entropy_[i] = step.entropy;
+        dual_ += c * step.ascent;  // of the proximal problem, where there is one
+        sampler_.record(i, c * step.gap);
+        remaining_[i] = c * non_negative(step.gap - step.ascent);
+        step_total_ += step.size;
+        idle_ = step.size > 0.0 ? 0 : idle_ + 1;
+        diverged_ = diverged_ || !std::isfinite(step.gap);
+        oracle_calls_ += slot.oracle_calls;
+        evaluations_ += slot.evaluations;
+    }
+
+    // The dual value of the problem asked for, from the weights and the entropies. Where every step was taken alone and
+    // without acceleration, it is the sum of ascents.
+    void look(Team& team) {
+        if (up_to_date_) return;
         up_to_date_ = true;
         remaining_total_ = 0.0;
         for (Index i : sampler_.order()) remaining_total_ += remaining_[i];
-        excess_ = acceleration_.excess(weights_);
-        if (keep_dual) return;
-        dual_ = -0.5 * field_.l2() * acceleration_.conjugate_norm(weights_);
+        if (!acceleration_.active() && window_ == 1 && !moved_) return;
+        moved_ = false;
+        const Acceleration::Look found = acceleration_.look(weights_, team);
+        excess_ = found.excess;
+        dual_ = -0.5 * field_.l2() * found.conjugate_norm;
         for (Index i : sampler_.order()) dual_ += field_.sample_weight(i) * entropy_[i];
+    }
+    void look() {
+        Team team(up_to_date_ ? 1 : threads_);
+        look(team);
+    }
+    void restore_dual() {
+        up_to_date_ = false;
+        moved_ = true;
+        look();
     }
 
     // R_i as far as the labelling rarest in y_i shows it.
     double radius(Index i) {
-        double* m = room(marginals_, field_.compact_size(i));
+        double* m = room(workers_[0].marginals, field_.compact_size(i));
         field_.contrast(i, m);
-        return field_.pull(i, m, direction_);
+        return field_.pull(i, m, slots_[0].direction);
     }
 
     // The mean of c_i R_i over some blocks.
@@ -243,11 +382,13 @@ class DualRun {
     double step_total_ = 0.0;
     double excess_ = 0.0;  // of the gap over that of the proximal problem
     double remaining_total_ = 0.0;
-    bool up_to_date_ = true;  // dual_ and excess_
-    Index updates_ = 0, adopted_at_ = 0;
+    bool up_to_date_ = true;  // dual_, excess_ and remaining_total_
+    bool moved_ = false;      // the marginals, otherwise than by steps
+    Index updates_ = 0, adopted_at_ = 0, windows_ = 0;
     Index start_cursor_ = 0;
     Index idle_ = 0;  // updates since a block last moved
     bool diverged_ = false;
+    std::vector<Index> schedule_;
     Confirmation<F> confirmation_;
 };
 

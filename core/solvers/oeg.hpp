@@ -9,11 +9,14 @@
 //     g_i       = log Z(theta) - <theta, m_i> - H_i            (the block's duality gap, extrapolated from the step)
 //     rise      = H' - H_i + <theta, m' - m_i> - c_i / (2 l2) |F(m' - m_i)|^2      (of the dual; halve eta if negative)
 // The memory is O(T K + K^2) a block where SDCA needs O(T K^2).
+//
+// A block begins at its truth, where it adds nothing to w and nothing to the dual. Its first update takes it to
+//     vartheta = theta + the potentials of independent nodes, each wrong with probability epsilon,
+// so that the first pass learns from block to block; epsilon is steered by the slope at which steps end.
 #pragma once
 
 #include <vector>
 
-#include "solvers/best_epsilon.hpp"
 #include "solvers/dual_run.hpp"
 
 namespace dualfield {
@@ -25,67 +28,77 @@ class OEG : public DualRun<F, OEG<F>> {
 
    public:
     // secant: steer eta by the slope of the dual along the step; otherwise grow it by 1.05 after each success.
-    // epsilon: the share of mass off the true label of each node at the start; 0 takes the best one.
-    OEG(const F& field, const SamplingOptions& sampling, bool accelerate, bool secant, double epsilon)
-        : Base(field, sampling, accelerate),
+    OEG(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate, bool secant)
+        : Base(field, sampling, concurrency, accelerate),
           secant_(secant),
-          given_epsilon_(epsilon),
           offsets_(Base::offsets_by(field, [&](Index i) { return field.packed_size(i); })),
           varthetas_(offsets_.back(), 0.0),
           means_(offsets_.back(), 0.0),
-          etas_(field.blocks(), 0.5) {}
+          etas_(field.blocks(), kAtTruth) {
+        epsilon_ = 0.05;
+    }
 
    private:
-    using Base::candidate_, Base::marginals_, Base::potentials_;
-    using Base::direction_, Base::entropy_, Base::epsilon_, Base::field_, Base::oracle_, Base::weights_;
+    using typename Base::Slot, typename Base::Worker;
+    using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
 
-    void update(Index i) {
+    static constexpr double kAtTruth = 0.0, kFirstEta = 0.5;
+
+    bool at_truth(Index i) const { return etas_[i] == kAtTruth; }
+
+    void propose(Index i, Worker& worker, Slot& slot) {
+        slot.epsilon = epsilon_;
+        if (at_truth(i)) return leave_truth(i, worker, slot);
         constexpr int kMaxTrials = 12;
         const Index size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
-        double* theta = room(potentials_, size);
-        double* trial = room(candidate_, size);
-        double* change = room(marginals_, size);  // m', then m' - m
-        double* vartheta = field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(unpacked_[0], size));
-        double* m = field_.unpack_marginals(i, means_.data() + offsets_[i], room(unpacked_[1], size));
+        double* theta = room(worker.potentials, size);
+        double* trial = room(worker.candidate, size);
+        double* change = room(worker.marginals, size);  // m', then m' - m
+        double* vartheta =
+            field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(worker.unpacked[0], size));
+        double* m = field_.unpack_marginals(i, means_.data() + offsets_[i], room(worker.unpacked[1], size));
 
         field_.score(i, weights_.data(), theta);
         field_.center(i, theta);
 
-        typename Base::Step step{0.0, entropy_[i], 0.0, 0.0};
         double& eta = etas_[i];
         for (int attempt = 0; attempt < kMaxTrials; ++attempt) {
 #pragma omp simd
             for (Index k = 0; k < size; ++k) trial[k] = vartheta[k] + eta * (theta[k] - vartheta[k]);
-            const double log_z = field_.infer(i, trial, change, oracle_);
+            const double log_z = field_.infer(i, trial, change, worker.oracle);
             const double entropy = log_z - dot(size, trial, change);
             const double divergence = log_z - dot(size, trial, m) - entropy_[i];
-            ++Base::oracle_calls_;
-            ++Base::evaluations_;
+            ++slot.oracle_calls;
+            ++slot.evaluations;
 #pragma omp simd
             for (Index k = 0; k < size; ++k) change[k] -= m[k];
             const double along = dot(size, theta, change);
             const double first_slope = along - dot(size, vartheta, change);
-            const double quadratic = c / Base::l2() * field_.pull(i, change, direction_);
+            slot.norm = field_.pull(i, change, slot.direction);
+            slot.along = along;
+            const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
             const double rise = entropy - entropy_[i] + along - 0.5 * quadratic;
-            step.gap = gap_beyond(eta, divergence, first_slope);
-            if (!(step.gap > 0.0)) break;  // nothing to gain, or not a number
+            slot.step.gap = gap_beyond(eta, divergence, first_slope);
+            if (!(slot.step.gap > 0.0)) break;  // nothing to gain, or not a number
             if (!(rise >= -1e-13 * (1.0 + std::abs(entropy)))) {
                 eta *= 0.5;
                 continue;
             }
-            step = {step.gap, entropy, rise, eta};
+            slot.step = {slot.step.gap, entropy, rise, eta};
+            slot.factor = -c / Base::l2();
             const double last_slope = along - quadratic - dot(size, trial, change);
             std::copy(trial, trial + size, vartheta);
             axpy(size, 1.0, change, m);
             field_.pack_potentials(i, vartheta, varthetas_.data() + offsets_[i]);
             field_.pack_marginals(i, m, means_.data() + offsets_[i]);
-            field_.apply(weights_.data(), -c / Base::l2(), direction_);
             eta = std::min(1.0, eta * (secant_ ? secant_factor(first_slope, last_slope) : 1.05));
             break;
         }
-        Base::record_step(i, step);
     }
+
+    // Of the first updates in a window, the last says how the next ones begin.
+    void committed(const Slot& slot) { epsilon_ = slot.epsilon; }
 
     // The gap of a block from what one step of it showed. Along the step A(t) = log Z(vartheta + t (theta - vartheta)) is
     // convex, and the gap is g(1) of g(t) = A(t) - A(0) - t A'(0) = KL(alpha || trial at t). Known are g(eta), the
@@ -108,57 +121,65 @@ class OEG : public DualRun<F, OEG<F>> {
         return std::clamp(std::sqrt(top), kShortest, kLongest);
     }
 
-    // The direction in which w leaves zero as epsilon grows, by a start so close to the truth that it is linear.
-    void prepare(Index i) {
-        constexpr double kClose = 1e-6;
+    // The first update. Where the dual would fall, epsilon and the part of theta are halved: near the truth it rises, since
+    // there the entropy has infinite slope.
+    void leave_truth(Index i, Worker& worker, Slot& slot) {
+        constexpr int kMaxTrials = 60;
+        constexpr double kLeast = 1e-8, kMost = 0.5, kGain = 0.5;
         const Index size = field_.compact_size(i);
-        double* m = room(marginals_, size);
-        field_.independent_marginals(i, kClose, m);
-        Base::add_weights(i, m, 1.0 / kClose, weights_);
+        const double c = field_.sample_weight(i);
+        double* theta = room(worker.potentials, size);
+        double* trial = room(worker.candidate, size);
+        double* change = room(worker.marginals, size);
+        double* m = room(worker.unpacked[1], size);
+        field_.score(i, weights_.data(), theta);
+        field_.center(i, theta);
+        slot.step.gap = field_.log_partition(i, theta, worker.oracle) - field_.true_score(i, theta);
+        double epsilon = epsilon_, part = 1.0;
+        for (int attempt = 0; attempt < kMaxTrials && std::isfinite(slot.step.gap); ++attempt) {
+            field_.initial_potentials(i, epsilon, trial);
+            axpy(size, part, theta, trial);
+            field_.center(i, trial);
+            const double log_z = field_.infer(i, trial, m, worker.oracle);
+            const double entropy = log_z - dot(size, trial, m);
+            ++slot.oracle_calls;
+            ++slot.evaluations;
+            std::copy(m, m + size, change);
+            field_.subtract_truth(i, change);
+            const double along = dot(size, theta, change);
+            slot.norm = field_.pull(i, change, slot.direction);
+            slot.along = along;
+            const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
+            const double rise = entropy + along - 0.5 * quadratic;
+            if (rise > 0.0) {
+                const double last_slope = along - quadratic - dot(size, trial, change);
+                const double longer = std::clamp(1.0 + kGain * last_slope / (quadratic + entropy), 0.8, 1.25);
+                slot.epsilon = std::clamp(epsilon * longer, kLeast, kMost);
+                slot.step = {slot.step.gap, entropy, rise, kFirstEta};
+                slot.factor = -c / Base::l2();
+                etas_[i] = kFirstEta;
+                keep(i, trial, m);
+                return;
+            }
+            epsilon *= 0.5;
+            part *= 0.5;
+        }
     }
 
-    void choose_start() {
-        const double norm = squared_norm(field_.dimension(), weights_.data());
-        const auto penalty_at = [&](double epsilon) { return 0.5 * Base::l2() * epsilon * epsilon * norm; };
-        const auto entropy_at = [&](Index i, double epsilon) { return field_.independent_entropy(i, epsilon); };
-        epsilon_ = given_epsilon_ > 0.0 ? given_epsilon_
-                                        : best_epsilon(field_, Base::sampler_.order(), penalty_at, entropy_at);
-        std::fill(weights_.begin(), weights_.end(), 0.0);
-    }
+    void prepare(Index) {}
+    void choose_start() {}
+    void initialise(Index) {}
 
-    void initialise(Index i) {
-        const Index size = field_.compact_size(i);
-        double* vartheta = varthetas_.data() + offsets_[i];
-        double* m = means_.data() + offsets_[i];
-        if (field_.packed_size(i) < size) vartheta = room(unpacked_[0], size), m = room(unpacked_[1], size);
-        field_.initial_potentials(i, epsilon_, vartheta);
-        entropy_[i] = field_.independent_marginals(i, epsilon_, m);
-        field_.pack_potentials(i, vartheta, varthetas_.data() + offsets_[i]);
-        field_.pack_marginals(i, m, means_.data() + offsets_[i]);
-        std::copy(m, m + size, room(marginals_, size));
-        Base::add_weights(i, marginals_.data(), 1.0, weights_);
+    // Stores the potentials and the marginals of block i.
+    void keep(Index i, const double* vartheta, const double* m) {
+        keep_marginals(i, m);
+        if (field_.packed_size(i) < field_.compact_size(i)) {
+            field_.pack_potentials(i, vartheta, varthetas_.data() + offsets_[i]);
+        } else {
+            std::copy(vartheta, vartheta + field_.compact_size(i), varthetas_.data() + offsets_[i]);
+        }
     }
-
-    void change_l2(double) {}
-
-    // The marginals of alpha_i afresh from its potentials.
-    void stored(Index i, double* m) {
-        const Index size = field_.compact_size(i);
-        const double* vartheta = field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(unpacked_[0], size));
-        double* centred = room(candidate_, size);
-        std::copy(vartheta, vartheta + size, centred);
-        field_.center(i, centred);
-        stored_entropy_ = field_.infer(i, centred, m, oracle_) - dot(size, centred, m);
-    }
-    double stored_entropy(Index) const { return stored_entropy_; }
-    void archive_duals(Archive& archive) {
-        archive.array("duals", varthetas_);
-        archive.array("means", means_);
-        archive.array("etas", etas_);
-    }
-    void repair(Index i) {
-        double* m = room(marginals_, field_.compact_size(i));
-        stored(i, m);
+    void keep_marginals(Index i, const double* m) {
         if (field_.packed_size(i) < field_.compact_size(i)) {
             field_.pack_marginals(i, m, means_.data() + offsets_[i]);
         } else {
@@ -166,13 +187,41 @@ class OEG : public DualRun<F, OEG<F>> {
         }
     }
 
+    void change_l2(double) {}
+
+    // The marginals of alpha_i afresh from its potentials.
+    double stored(Index i, double* m, Worker& worker) {
+        const Index size = field_.compact_size(i);
+        if (at_truth(i)) {
+            std::fill(m, m + size, 0.0);
+            field_.subtract_truth(i, m);
+            scale(size, -1.0, m);
+            return 0.0;
+        }
+        const double* vartheta =
+            field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(worker.unpacked[0], size));
+        double* centred = room(worker.candidate, size);
+        std::copy(vartheta, vartheta + size, centred);
+        field_.center(i, centred);
+        const double log_z = field_.infer(i, centred, m, worker.oracle);
+        return log_z - dot(size, centred, m);
+    }
+    void archive_duals(Archive& archive) {
+        archive.array("duals", varthetas_);
+        archive.array("means", means_);
+        archive.array("etas", etas_);
+    }
+    void repair(Index i, Worker& worker) {
+        if (at_truth(i)) return;
+        double* m = room(worker.marginals, field_.compact_size(i));
+        stored(i, m, worker);
+        keep_marginals(i, m);
+    }
+
     bool secant_;
-    double given_epsilon_;
-    double stored_entropy_ = 0.0;
     std::vector<Index> offsets_;
     std::vector<double> varthetas_, means_;  // packed, block after block; none for blocks of sample weight zero
-    std::vector<double> unpacked_[2];        // scratch
-    std::vector<double> etas_;               // the step of each block's next update
+    std::vector<double> etas_;               // the step of each block's next update; kAtTruth before the first
 };
 
 }  // namespace dualfield

@@ -38,9 +38,9 @@ class SDCA : public DualRun<F, SDCA<F>> {
     friend Base;
 
    public:
-    SDCA(const F& field, const SamplingOptions& sampling, bool accelerate, const StepOptions& step,
-         const StartOptions& start)
-        : Base(field, sampling, accelerate),
+    SDCA(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate,
+         const StepOptions& step, const StartOptions& start)
+        : Base(field, sampling, concurrency, accelerate),
           step_(step),
           start_(start),
           offsets_(Base::offsets_by(field, [&](Index i) { return field.table_size(i); })),
@@ -52,43 +52,51 @@ class SDCA : public DualRun<F, SDCA<F>> {
    private:
     static constexpr Index kTimedEvery = 16;
 
-    using Base::candidate_, Base::marginals_, Base::potentials_;
-    using Base::direction_, Base::entropy_, Base::epsilon_, Base::field_, Base::oracle_, Base::weights_;
+    using typename Base::Slot, typename Base::Worker;
+    using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
 
     // Algorithm 2.
-    void update(Index i) {
+    void propose(Index i, Worker& worker, Slot& slot) {
         const Index size = field_.table_size(i), compact_size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
-        double* theta = room(potentials_, compact_size);
-        double* m = room(marginals_, compact_size);
-        double* delta = room(candidate_, size);
+        double* theta = room(worker.potentials, compact_size);
+        double* m = room(worker.marginals, compact_size);
+        double* delta = room(worker.candidate, size);
         double* mu = table(i);
-        Stopwatch watch(Base::oracle_calls_ % kTimedEvery == 0);
+        const Stopwatch watch(&slot == &Base::slots_[0] && Base::oracle_calls() % kTimedEvery == 0);
 
         field_.score(i, weights_.data(), theta);
         field_.center(i, theta);
-        const double log_z = field_.infer_table(i, theta, delta, m, oracle_);  // delta holds nu here
+        const double log_z = field_.infer_table(i, theta, delta, m, worker.oracle);  // delta holds nu here
         const double entropy_of_nu = log_z - dot(compact_size, theta, m);
+        slot.oracle_calls = 1;
 #pragma omp simd
         for (Index k = 0; k < size; ++k) delta[k] -= mu[k];
         field_.compact(i, delta, m);
         const double residual = dot(compact_size, theta, m);
         const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
-        if (!std::isfinite(gap)) return Base::record_step(i, {gap, entropy_[i], 0.0, 0.0});  // nothing has moved yet
-        if (Base::sampler_.needs_length()) Base::sampler_.record_length(i, absolute_sum(size, delta));
+        slot.step.gap = gap;
+        if (!std::isfinite(gap)) return;  // nothing has moved yet
+        if (Base::sampler_.needs_length()) slot.length = absolute_sum(size, delta);
 
-        const double quadratic = c / Base::l2() * field_.pull(i, m, direction_);
+        slot.norm = field_.pull(i, m, slot.direction);
+        slot.along = residual;
+        const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
         const double before = watch.seconds();
         const LineSearchResult found =
             find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
-        search_seconds_ += watch.seconds() - before;
+        slot.search_seconds = watch.seconds() - before;
         axpy(size, found.step, delta, mu);
-        field_.apply(weights_.data(), -found.step * c / Base::l2(), direction_);
+        slot.factor = -found.step * c / Base::l2();
+        slot.evaluations = found.evaluations;
+        slot.step = {gap, found.entropy, found.ascent, found.step};
+        slot.update_seconds = watch.seconds();
+    }
 
-        ++Base::oracle_calls_;
-        Base::evaluations_ += found.evaluations;
-        Base::record_step(i, {gap, found.entropy, found.ascent, found.step});
-        update_seconds_ += watch.seconds();
+    void committed(const Slot& slot) {
+        if (Base::sampler_.needs_length()) Base::sampler_.record_length(slot.block, slot.length);
+        search_seconds_ += slot.search_seconds;
+        update_seconds_ += slot.update_seconds;
     }
 
     // The step gamma = l2 / (l2 + max_i c_i R_i), with bounds for the R_i, ascends on every block. Per unit of sample weight
@@ -111,15 +119,15 @@ class SDCA : public DualRun<F, SDCA<F>> {
     // add a square: w(epsilon) = epsilon a + epsilon^2 b. Its values at 1 and 1/2 give a and b.
     void prepare(Index i) {
         if (guaranteed()) largest_radius_ = std::max(largest_radius_, field_.sample_weight(i) * field_.radius_bound(i));
-        double* m = room(marginals_, field_.compact_size(i));
+        double* m = room(worker().marginals, field_.compact_size(i));
         if (start_.rule == StartRule::kMixture || start_.rule == StartRule::kProduct) {
             field_.uniform(i, m);
             Base::add_weights(i, m, 1.0, weights_);
         }
         if (start_.rule == StartRule::kProduct) {
             halfway_.resize(field_.dimension(), 0.0);
-            field_.product_table(i, 0.5, room(candidate_, field_.table_size(i)));
-            field_.compact(i, candidate_.data(), m);
+            field_.product_table(i, 0.5, room(worker().candidate, field_.table_size(i)));
+            field_.compact(i, worker().candidate.data(), m);
             Base::add_weights(i, m, 1.0, halfway_);
         }
     }
@@ -181,28 +189,30 @@ class SDCA : public DualRun<F, SDCA<F>> {
     void initialise_by_potentials(Index i) {
         constexpr double kPeak = 10.0;
         const Index size = field_.table_size(i);
-        double* theta = room(candidate_, size);
+        double* theta = room(worker().candidate, size);
         if (start_.rule == StartRule::kPeaked) {
             field_.initial_table(i, 0.0, theta);  // the truth's indicators
             scale(size, kPeak, theta);
         } else {
             for (Index k = 0; k < size; ++k) theta[k] = std::log(Base::random_.exponential());
         }
-        field_.infer_untied(i, theta, table(i), oracle_);
+        field_.infer_untied(i, theta, table(i), worker().oracle);
         entropy_[i] = entropy(field_.segments(i), table(i));
-        double* m = room(marginals_, field_.compact_size(i));
+        double* m = room(worker().marginals, field_.compact_size(i));
         field_.compact(i, table(i), m);
         Base::add_weights(i, m, 1.0, weights_);
     }
 
-    void stored(Index i, double* m) {
-        double* repaired = room(candidate_, field_.table_size(i));
+    double stored(Index i, double* m, Worker& worker) {
+        double* repaired = room(worker.candidate, field_.table_size(i));
         std::copy(table(i), table(i) + field_.table_size(i), repaired);
         field_.repair_table(i, repaired);
         field_.compact(i, repaired, m);
+        return entropy(field_.segments(i), repaired);
     }
-    double stored_entropy(Index i) const { return entropy(field_.segments(i), candidate_.data()); }
-    void repair(Index i) { field_.repair_table(i, table(i)); }
+    void repair(Index i, Worker&) { field_.repair_table(i, table(i)); }
+
+    Worker& worker() { return Base::workers_[0]; }  // of the start
 
     void archive_duals(Archive& archive) {
         archive.span("duals", tables_.get(), offsets_.back());

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dualfield.fields import Field
-from dualfield.solvers.base import check_number, compiled
+from dualfield.solvers.base import compiled
 from dualfield.solvers.dual import DualRun, DualSolver, one_of
 
 __all__ = ["OEG"]
@@ -57,8 +57,12 @@ class OEG(DualSolver):
     step : {"secant", "published"}
         How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
         says; or up by 1.05, as published.
-    epsilon : float in (0, 1) or "auto"
-        The start: independent labels, each wrong with probability ε. "auto" takes the ε of largest dual value.
+
+    Notes
+    -----
+    Every block begins at its truth, and adds nothing to w until its first update takes it to the potentials θ plus those of
+    independent labels, each wrong with probability ε; ε is steered by the slope at which such steps end. So the first
+    pass already learns from block to block.
 
     Examples
     --------
@@ -68,7 +72,6 @@ class OEG(DualSolver):
 
     accelerate: bool = True
     step: Literal["secant", "published"] = "secant"
-    epsilon: float | Literal["auto"] = "auto"
 
     name: ClassVar[str] = "OEG"
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "compact potentials"})
@@ -76,8 +79,6 @@ class OEG(DualSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("OEG", "step", self.step, ("secant", "published"))
-        if self.epsilon != "auto":
-            check_number("OEG", "epsilon", self.epsilon, lambda x: 0 < x < 1, "in (0, 1) or 'auto'")
 
     def start(self, field: Field, seed: int) -> OEGRun:
         """Bind to a field; the first slices of work make the start."""
@@ -85,7 +86,6 @@ class OEG(DualSolver):
             field.core,
             *self._draws(),
             self.step == "secant",
-            0.0 if self.epsilon == "auto" else float(self.epsilon),
             seed,
         )
         return OEGRun(self, field, core)

@@ -1,0 +1,116 @@
+// A few threads that work on the same thing, in phases.
+//
+// A team lives as long as one slice of work: nothing of it is left when a solver returns to its caller, so that processes
+// may fork between slices and no pool competes with those of other libraries.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "math/elementary.hpp"
+
+namespace dualfield {
+
+class Team {
+   public:
+    explicit Team(Index size) {
+        for (Index member = 1; member < size; ++member) threads_.emplace_back([this, member] { serve(member); });
+    }
+    ~Team() {
+        work_ = nullptr;
+        begin();
+        for (std::thread& thread : threads_) thread.join();
+    }
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    Index size() const { return static_cast<Index>(threads_.size()) + 1; }
+
+    // body(member) on every member, the caller being member 0; returns when all are done. What one of them throws is
+    // thrown here.
+    template <class Body>
+    void run(Body&& body) {
+        if (threads_.empty()) return body(Index{0});
+        work_ = [](void* b, Index member) { (*static_cast<std::remove_reference_t<Body>*>(b))(member); };
+        body_ = const_cast<void*>(static_cast<const void*>(&body));
+        waiting_for_.store(static_cast<int>(threads_.size()), std::memory_order_relaxed);
+        begin();
+        call(0);
+        wait_until(waiting_for_, [](int left) { return left == 0; });
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+
+    // body(k, member) for all k < n, each on the member that is free first.
+    template <class Body>
+    void for_each(Index n, Body&& body) {
+        if (threads_.empty()) {
+            for (Index k = 0; k < n; ++k) body(k, Index{0});
+            return;
+        }
+        std::atomic<Index> next{0};
+        run([&](Index member) {
+            for (Index k; (k = next.fetch_add(1, std::memory_order_relaxed)) < n;) body(k, member);
+        });
+    }
+
+    // body(first, end) over ranges of about equal size that make up [0, n).
+    template <class Body>
+    void over_ranges(Index n, Body&& body) {
+        run([&](Index member) { body(n * member / size(), n * (member + 1) / size()); });
+    }
+
+   private:
+    void begin() {
+        phase_.fetch_add(1, std::memory_order_release);
+        phase_.notify_all();
+    }
+
+    void serve(Index member) {
+        for (int seen = 0;;) {
+            wait_until(phase_, [&](int phase) { return phase != seen; });
+            ++seen;
+            if (!work_) return;
+            call(member);
+            if (waiting_for_.fetch_sub(1, std::memory_order_acq_rel) == 1) waiting_for_.notify_one();
+        }
+    }
+
+    void call(Index member) {
+        try {
+            work_(body_, member);
+        } catch (...) {
+            const std::lock_guard lock(failing_);
+            failure_ = std::current_exception();
+        }
+    }
+
+    // Phases last some hundred microseconds: looking again for a while is cheaper than going to sleep.
+    template <class Condition>
+    static void wait_until(const std::atomic<int>& value, Condition&& condition) {
+        constexpr int kLooks = 4000;
+        for (int look = 0; look < kLooks; ++look) {
+            if (condition(value.load(std::memory_order_acquire))) return;
+            pause();
+        }
+        for (int now; !condition(now = value.load(std::memory_order_acquire));)
+            value.wait(now, std::memory_order_acquire);
+    }
+
+    static void pause() {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+
+    std::vector<std::thread> threads_;
+    void (*work_)(void*, Index) = nullptr;
+    void* body_ = nullptr;
+    std::atomic<int> phase_{0}, waiting_for_{0};
+    std::mutex failing_;
+    std::exception_ptr failure_;
+};
+
+}  // namespace dualfield

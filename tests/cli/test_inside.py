@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -127,14 +126,7 @@ def test_bad_report_options_end_before_training(
 def test_without_jinja_training_does_not_begin_but_the_demo_goes_on(
     command: Run, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any, **options: Any) -> Any:
-        if name == "jinja2":
-            raise ImportError(name)
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     monkeypatch.chdir(files)
     code, _, err = command("train", "train.txt", "--features", "ner", "-o", "m", "--report", "r.html")
     assert code == 2

@@ -34,7 +34,7 @@ from dualfield.features.rules import lower, prefix, shape, suffix, window
 from dualfield.io import read_tokens
 from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
 
-__all__ = ["TASKS", "Test", "base_np", "conll", "data_file", "ner", "ocr", "pos"]
+__all__ = ["TASKS", "Test", "base_np", "conll", "data_file", "from_columns", "ner", "ocr", "pos"]
 
 N_PIXELS = 128
 
@@ -46,12 +46,19 @@ class Test:
     X: Encoded
     y: list[list[str]]
 
-    def scores(self, field: fields.Chain, weights: np.ndarray) -> dict[str, float]:
-        """Accuracy of the labels, and F1 of the chunks where labels are chunk tags."""
+    def labels(self, field: fields.Chain, weights: np.ndarray) -> list[list[str]]:
+        """The most probable labels under the weights."""
         codes = field.layout.compile(self.X).decode(weights, 0, len(self.X))
         labels = field.classes[codes].tolist()
-        predicted = [labels[a:b] for a, b in pairwise(self.X.offsets.tolist())]
-        if are_chunk_tags(field.classes.tolist()):
+        return [labels[a:b] for a, b in pairwise(self.X.offsets.tolist())]
+
+    def scores(self, field: fields.Chain, weights: np.ndarray) -> dict[str, float]:
+        """Accuracy of the labels, and F1 of the chunks where labels are chunk tags."""
+        return self.scores_of(self.labels(field, weights))
+
+    def scores_of(self, predicted: list[list[str]]) -> dict[str, float]:
+        """The same of labels that are given."""
+        if are_chunk_tags({label for sequence in self.y for label in sequence}):
             found = chunk_scores(self.y, predicted)
             return {"f1": found.f1, "accuracy": found.accuracy}
         return {"accuracy": token_accuracy(self.y, predicted)}
@@ -111,7 +118,7 @@ def ner(l2: float = 1.0) -> tuple[fields.Chain, Test]:
     train, test = (
         read_tokens(data_file(f"conll2002/{name}.gz"), docstart="keep") for name in ("ned.train", "ned.testb")
     )
-    field, test_set = _from_columns(_spelling(2), train, test, l2)
+    field, test_set = from_columns(_spelling(2), train, test, l2)
     _check("ner", field, blocks=15806, n_labels=9)
     return field, test_set
 
@@ -123,7 +130,7 @@ def pos(l2: float = 1.0) -> tuple[fields.Chain, Test]:
         read_tokens(data_file(f"ud_english_ewt/en_ewt-ud-{part}.conllu.gz"), format="conllu").with_columns([form, xpos])
         for part in ("train", "test")
     )
-    field, test_set = _from_columns(_spelling(1), train, test, l2)
+    field, test_set = from_columns(_spelling(1), train, test, l2)
     _check("pos", field, blocks=12544, n_labels=49)
     return field, test_set
 
@@ -143,12 +150,10 @@ TASKS: dict[str, Callable[[float], tuple[fields.Chain, Test]]] = {
 
 def _chunking(l2: float, mode: str, relabel: Callable[[str], str]) -> tuple[fields.Chain, Test]:
     train, test = (read_tokens(data_file(f"conll2000/{name}.txt.gz")) for name in ("train", "test"))
-    return _from_columns(
-        preset_template("chunking", 2), train, test, l2, relabel, state_features=mode, transitions=mode
-    )
+    return from_columns(preset_template("chunking", 2), train, test, l2, relabel, state_features=mode, transitions=mode)
 
 
-def _from_columns(
+def from_columns(
     template: Template, train: Tokens, test: Tokens, l2: float, relabel: Callable[[str], str] = str, **options: Any
 ) -> tuple[fields.Chain, Test]:
     """Tokens, label last, as a field without bias, begin and end weights, and a test set."""

@@ -10,12 +10,11 @@ pos       Penn tags of UD English EWT                         pos     49      sh
 
 Each is what a user types: ``dualfield train``, from the packed file to the model, in a process of its own; seconds and
 memory are the process's, its start included. Presets and penalties were chosen on ``ned.testa``, on the last tenth of
-JNLPBA's training sentences and on EWT's development part; ``--development`` trains and tests so. ``--crfsuite`` trains
-CRFsuite (L-BFGS, its default stopping) on the same attribute strings, with the same penalty and the pairs seen in
-training, and scores it in the same way; this takes far longer.
+JNLPBA's training sentences and on EWT's development part; ``--development`` trains and tests so. The same attributes in
+CRFsuite: ``benchmarks/peers/agreement.py``.
 
     export DUALFIELD_DATA=<folder of the data sets>
-    python benchmarks/text_tasks.py [TASK ...] [--crfsuite]
+    python benchmarks/text_tasks.py [TASK ...]
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.processes import run
@@ -47,7 +45,13 @@ class Task:
     test: str
     development: str | None
     pairs: str = "all"
-    options: tuple[str, ...] = ()
+    format: str = "columns"
+    label_column: int | None = None  # from 1; None: the last
+
+    @property
+    def options(self) -> list[str]:
+        label = [] if self.label_column is None else ["--label-column", str(self.label_column)]
+        return ["--format", self.format, *label]
 
 
 TASKS = {
@@ -60,19 +64,18 @@ TASKS = {
         "ud_english_ewt/en_ewt-ud-test.conllu.gz",
         "ud_english_ewt/en_ewt-ud-dev.conllu.gz",
         "observed",  # 49 labels: all pairs are 22 million weights
-        ("--format", "conllu", "--label-column", "5"),
+        "conllu",
+        5,
     ),
 }
 
 
 def main() -> None:
     if sys.argv[1:2] == ["--run"]:  # inside a process of its own
-        found = {"score": score, "crfsuite": crfsuite}[sys.argv[2]](*sys.argv[3:])
-        print(json.dumps(found))
+        print(json.dumps(score(*sys.argv[2:])))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"which of {', '.join(TASKS)}; default: all")
-    parser.add_argument("--crfsuite", action="store_true", help="also CRFsuite, on the same attributes")
     parser.add_argument("--development", action="store_true", help="test on what presets and penalties were chosen by")
     parser.add_argument("--pairs", choices=("all", "observed"), help="other pairs with a weight than the task's")
     parser.add_argument("--l2", type=float, help="another penalty than the chosen one")
@@ -82,34 +85,29 @@ def main() -> None:
     if unknown:
         parser.error(f"there is no task {unknown[0]!r}; expected some of {', '.join(TASKS)}.")
     print(f"load before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
-    columns = f"{'task':7}{'program':11}{'pairs':>9}{'l2':>6}{'score':>9}{'CPU s':>8}{'wall s':>8}{'peak MB':>9}"
+    columns = f"{'task':7}{'pairs':>9}{'l2':>6}{'score':>9}{'CPU s':>8}{'wall s':>8}{'peak MB':>9}"
     print(f"{columns}  certificate")
     results = []
     for name in arguments.tasks or TASKS:
         with tempfile.TemporaryDirectory() as folder:
-            for result in measure(name, arguments, Path(folder)):
-                results.append(result)
-                print_line(result)
+            results.append(measure(name, arguments, Path(folder)))
+            print_line(results[-1])
     print(f"load after: {os.getloadavg()[0]:.2f}")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))
 
 
-def measure(name: str, arguments: argparse.Namespace, folder: Path) -> Any:
+def measure(name: str, arguments: argparse.Namespace, folder: Path) -> dict:
     task = TASKS[name]
     l2 = str(task.l2 if arguments.l2 is None else arguments.l2)
     train, test = files(task, arguments.development, folder)
-    model, script = str(folder / "model.safetensors"), [sys.executable, __file__, "--run"]
+    model = str(folder / "model.safetensors")
     pairs = arguments.pairs or task.pairs
     command = [sys.executable, "-m", "dualfield", "train", train, "--features", task.preset, "--l2", l2]
     command += ["--state-features", pairs, "--transitions", pairs]
     trained = run([*command, *task.options, "--quiet", "-o", model])
-    found = json.loads(run([*script, "score", model, test])["output"])
-    yield {"task": name, "program": "dualfield", "pairs": pairs, "l2": l2, **trained, **found}
-    if arguments.crfsuite:
-        used = run([*script, "crfsuite", model, train, test, l2])
-        found = json.loads(used["output"].splitlines()[-1])
-        yield {"task": name, "program": "CRFsuite", "pairs": "observed", "l2": l2, **used, **found}
+    found = json.loads(run([sys.executable, __file__, "--run", model, test])["output"])
+    return {"task": name, "pairs": pairs, "l2": l2, **trained, **found}
 
 
 def files(task: Task, development: bool, folder: Path) -> tuple[str, str]:
@@ -129,62 +127,27 @@ def files(task: Task, development: bool, folder: Path) -> tuple[str, str]:
     return str(folder / "train"), str(folder / "test")
 
 
-# ---- inside processes of their own ------------------------------------------------------------------------
-
-
 def score(model: str, test: str) -> dict:
-    """Scores of a dualfield model, and its certificate."""
+    """Scores of a model, and its certificate; in a process of its own, so that the caller stays small."""
     from dualfield import ChainCRF
-    from dualfield.cli.column_features import read_for_eval, recipe_of
+    from dualfield.cli.column_features import recipe_of
+    from dualfield.cli.data import read_for_eval
+    from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
 
     crf = ChainCRF.load(model)
     recipe = recipe_of(crf)
-    X, labels = read_for_eval(test, crf, recipe, recipe.layout, "utf-8")
-    return {**scores(labels.tolist(), crf.predict(X)), "gap": crf.solution_.relative_gap}
-
-
-def crfsuite(model: str, train: str, test: str, l2: str) -> dict:
-    """CRFsuite on the attributes of a dualfield model's recipe."""
-    import pycrfsuite
-
-    from dualfield import ChainCRF
-    from dualfield.cli.column_features import read_labelled, recipe_of
-
-    recipe = recipe_of(ChainCRF.load(model))
-
-    def strings(path: str) -> Any:
-        tokens = read_labelled(path, recipe, recipe.layout, "utf-8")
-        for i, labels in enumerate(tokens.labels(recipe.label).tolist()):
-            yield recipe.template.strings(tokens[i : i + 1].with_columns(recipe.columns)), labels
-
-    trainer = pycrfsuite.Trainer("lbfgs", {"c1": 0.0, "c2": float(l2) / 2}, verbose=False)
-    for sequence, labels in strings(train):
-        trainer.append(sequence, labels)
-    path = model + ".crfsuite"
-    trainer.train(path)
-    tagger = pycrfsuite.Tagger()
-    tagger.open(path)
-    true, predicted = [], []
-    for sequence, labels in strings(test):
-        true.append(labels)
-        predicted.append(tagger.tag(sequence))
-    return scores(true, predicted)
-
-
-def scores(true: list, predicted: list) -> dict:
-    from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
-
+    data = read_for_eval(test, crf, recipe, recipe.layout, "utf-8")
+    true, predicted, gap = data.y.tolist(), crf.predict(data.X), crf.solution_.relative_gap
     if are_chunk_tags({label for sequence in true for label in sequence}):
         found = chunk_scores(true, predicted)
-        return {"score": found.f1, "precision": found.precision, "recall": found.recall}
-    return {"score": token_accuracy(true, predicted)}
+        return {"score": found.f1, "precision": found.precision, "recall": found.recall, "gap": gap}
+    return {"score": token_accuracy(true, predicted), "gap": gap}
 
 
 def print_line(result: dict) -> None:
-    certificate = f"{result['gap']:.1e}" if "gap" in result else "none"
     print(
-        f"{result['task']:7}{result['program']:11}{result['pairs']:>9}{result['l2']:>6}{result['score']:9.4f}"
-        f"{result['cpu']:8.0f}{result['wall']:8.0f}{result['memory'] / 1e6:9.0f}  {certificate}",
+        f"{result['task']:7}{result['pairs']:>9}{result['l2']:>6}{result['score']:9.4f}{result['cpu']:8.0f}"
+        f"{result['wall']:8.0f}{result['memory'] / 1e6:9.0f}  {result['gap']:.1e}",
         flush=True,
     )
 

@@ -55,7 +55,6 @@ SINGLE_MODULES = [
     "compat.sklearn_crfsuite",
     "compat.sklearn_crfsuite.metrics",
     "compat.sklearn_crfsuite.scorers",
-    "compat.sklearn_crfsuite.utils",
 ]
 
 project = "dualfield"

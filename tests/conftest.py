@@ -7,9 +7,14 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from dualfield.solvers import Solver
 from tests.zoo import PROBLEMS, problem
+
+# How long an example takes says more about the machine's load than about the code.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 # A job in the background ignores Ctrl-C, and so would the programs that tests start in order to interrupt them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

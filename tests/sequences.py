@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from dualfield.features import Encoded
+
 Strings = list[list[list[str]]]
 Labels = list[list[str]]
 
@@ -51,3 +53,13 @@ def as_arrays(X: Strings) -> list[npt.NDArray[np.float64]]:
 def as_sparse(X: Strings) -> list[Any]:
     """The same matrices in CSR form."""
     return [sparse.csr_array(matrix) for matrix in as_arrays(X)]
+
+
+def assert_same_encoded(found: Encoded, expected: Encoded) -> None:
+    """The same numbers, where no values are ones."""
+    for name in ("offsets", "indptr", "indices"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    ones = np.ones(len(found.indices))
+    np.testing.assert_array_equal(
+        ones if found.values is None else found.values, ones if expected.values is None else expected.values
+    )

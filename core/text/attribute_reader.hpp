@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -60,13 +59,7 @@ class AttributeReader {
     void take(std::string_view line) {
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
         const std::size_t valid = valid_length(line);
-        if (valid < line.size()) {
-            char byte[8];
-            std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(line[valid]));
-            fault(std::string("byte ") + byte +
-                  " is not valid utf-8; give the file's own encoding (on the command line --encoding, such as "
-                  "latin-1), from which it is converted");
-        }
+        if (valid < line.size()) fault(not_utf8(line[valid]));
         if (line.find_first_not_of(" \t\r\f\v") == line.npos) return end_sequence();
         if (line.front() == '\t') fault("expected a label before the first tab, found none");
         if (line.front() == '@') return declaration(line);

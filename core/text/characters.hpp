@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -101,6 +102,15 @@ inline std::size_t valid_length(std::string_view text) {
         at += length;
     }
     return at;
+}
+
+// What to say of a byte that is not part of a well-formed code point.
+inline std::string not_utf8(char byte) {
+    char hex[8];
+    std::snprintf(hex, sizeof hex, "0x%02x", static_cast<unsigned char>(byte));
+    return std::string("byte ") + hex +
+           " is not valid utf-8; give the file's own encoding (on the command line --encoding, such as latin-1), "
+           "from which it is converted";
 }
 
 inline void append_lower(std::string_view text, std::string& out) {

@@ -4,7 +4,6 @@
 // stream that must go on, the sentence at fault is left out and the fault kept.
 #pragma once
 
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -68,15 +67,7 @@ class ColumnReader {
     void take(std::string_view line) {
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
         const std::size_t valid = valid_length(line);
-        if (valid < line.size()) {
-            char byte[8];
-            std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(line[valid]));
-            fault(
-                std::string("byte ") + byte +
-                " is not valid utf-8; give the file's own encoding (on the command line --encoding, such as latin-1), "
-                "from which it is converted");
-            return;
-        }
+        if (valid < line.size()) return fault(not_utf8(line[valid]));
         split(line);
         if (fields_.empty()) {
             end_sentence();

@@ -8,25 +8,10 @@ import sys
 import pytest
 
 from dualfield import ChainCRF, solvers
-from dualfield.cli import main
 from dualfield.cli.options import SolverName
 from dualfield.datasets import travel_sentences
 from dualfield.io import read_columns, write_columns
 from dualfield.metrics import chunk_scores
-
-
-@pytest.fixture
-def dualfield(monkeypatch, capsys):
-    """Runs a command; gives (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dualfield", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture
@@ -38,15 +23,15 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def model(dualfield, files):
+def model(command, files):
     path = files / "model.safetensors"
-    assert dualfield("train", files / "train.txt", "--features", "ner", "-o", path)[0] == 0
+    assert command("train", files / "train.txt", "--features", "ner", "-o", path)[0] == 0
     return path
 
 
-def test_train_writes_a_model_and_says_what_is_proven(dualfield, files):
+def test_train_writes_a_model_and_says_what_is_proven(command, files):
     path = files / "m.safetensors"
-    code, out, err = dualfield("train", files / "train.txt", "--features", "ner", "-o", path, "--tol", "1e-4")
+    code, out, err = command("train", files / "train.txt", "--features", "ner", "-o", path, "--tol", "1e-4")
     assert code == 0
     assert out == ""
     assert "150 sentences" in err
@@ -55,21 +40,21 @@ def test_train_writes_a_model_and_says_what_is_proven(dualfield, files):
     assert crf.solution_.relative_gap <= 1e-4
 
 
-def test_quiet_training_says_nothing(dualfield, files):
-    assert dualfield("train", files / "train.txt", "--features", "ner", "-o", files / "m", "-q") == (0, "", "")
+def test_quiet_training_says_nothing(command, files):
+    assert command("train", files / "train.txt", "--features", "ner", "-o", files / "m", "-q") == (0, "", "")
 
 
-def test_options_reach_the_model(dualfield, files):
+def test_options_reach_the_model(command, files):
     path = files / "m"
     options = ["--l2", "2", "--solver", "lbfgs", "--state-features", "observed", "--min-count", "2", "--seed", "5"]
-    assert dualfield("train", files / "train.txt", "--features", "pos", "-o", path, *options)[0] == 0
+    assert command("train", files / "train.txt", "--features", "pos", "-o", path, *options)[0] == 0
     crf = ChainCRF.load(path)
     assert (crf.l2, crf.solver, crf.state_features, crf.min_count, crf.random_state) == (2.0, "lbfgs", "observed", 2, 5)
     assert crf.layout_.rows is not None
 
 
-def test_tag_appends_the_predicted_label(dualfield, files, model):
-    code, out, _ = dualfield("tag", files / "test.txt", "-m", model)
+def test_tag_appends_the_predicted_label(command, files, model):
+    code, out, _ = command("tag", files / "test.txt", "-m", model)
     assert code == 0
     lines, given = out.splitlines(), (files / "test.txt").read_text().splitlines()
     assert [line.rsplit(" ", 1)[0] for line in lines if line] == [line for line in given if line]
@@ -77,50 +62,50 @@ def test_tag_appends_the_predicted_label(dualfield, files, model):
     assert {line.rsplit(" ", 1)[1] for line in lines if line} <= labels
 
 
-def test_tag_needs_no_label_column(dualfield, files, model):
+def test_tag_needs_no_label_column(command, files, model):
     write_columns([[(word,) for word, _ in sentence] for sentence in travel_sentences(5, 9)], files / "words.txt")
-    code, out, _ = dualfield("tag", files / "words.txt", "-m", model)
+    code, out, _ = command("tag", files / "words.txt", "-m", model)
     assert code == 0
     assert {len(line.split()) for line in out.splitlines() if line} == {2}
 
 
-def test_tag_writes_a_file_that_reads_back(dualfield, files, model):
-    assert dualfield("tag", files / "test.txt", "-m", model, "-o", files / "out.txt")[0] == 0
+def test_tag_writes_a_file_that_reads_back(command, files, model):
+    assert command("tag", files / "test.txt", "-m", model, "-o", files / "out.txt")[0] == 0
     assert [len(s) for s in read_columns(files / "out.txt")] == [len(s) for s in read_columns(files / "test.txt")]
 
 
-def test_eval_agrees_with_tag(dualfield, files, model):
-    dualfield("tag", files / "test.txt", "-m", model, "-o", files / "out.txt")
+def test_eval_agrees_with_tag(command, files, model):
+    command("tag", files / "test.txt", "-m", model, "-o", files / "out.txt")
     rows = read_columns(files / "out.txt")
     expected = chunk_scores([[r[1] for r in s] for s in rows], [[r[2] for r in s] for s in rows])
-    code, out, _ = dualfield("eval", files / "test.txt", "-m", model)
+    code, out, _ = command("eval", files / "test.txt", "-m", model)
     assert code == 0
     assert out.strip() == str(expected)
 
 
-def test_eval_of_other_labels_gives_accuracy(dualfield, tmp_path):
+def test_eval_of_other_labels_gives_accuracy(command, tmp_path):
     sentences = [[(word, "UP" if word[0].isupper() else "low") for word, _ in s] for s in travel_sentences(60, 2)]
     write_columns(sentences, tmp_path / "case.txt")
-    assert dualfield("train", tmp_path / "case.txt", "--features", "pos", "-o", tmp_path / "m")[0] == 0
-    code, out, _ = dualfield("eval", tmp_path / "case.txt", "-m", tmp_path / "m")
+    assert command("train", tmp_path / "case.txt", "--features", "pos", "-o", tmp_path / "m")[0] == 0
+    code, out, _ = command("eval", tmp_path / "case.txt", "-m", tmp_path / "m")
     assert code == 0
     assert "with the right label" in out
 
 
-def test_eval_counts_an_unseen_label_as_an_error(dualfield, files, model):
+def test_eval_counts_an_unseen_label_as_an_error(command, files, model):
     (files / "odd.txt").write_text("Ada B-PLANET\nflew O\n")
-    code, _, err = dualfield("eval", files / "odd.txt", "-m", model)
+    code, _, err = command("eval", files / "odd.txt", "-m", model)
     assert code == 0
     assert "1 label" in err
     assert "counted as errors" in err
 
 
-def test_gzip_and_separator(dualfield, tmp_path):
+def test_gzip_and_separator(command, tmp_path):
     text = "".join("\n".join(f"{w}\t{t}" for w, t in s) + "\n\n" for s in travel_sentences(30, 3))
     with gzip.open(tmp_path / "train.tsv.gz", "wt") as file:
         file.write(text)
     arguments = ("train", tmp_path / "train.tsv.gz", "--features", "ner", "-o", tmp_path / "m", "--separator", "\t")
-    assert dualfield(*arguments)[0] == 0
+    assert command(*arguments)[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -138,13 +123,13 @@ def test_gzip_and_separator(dualfield, tmp_path):
         (("eval", "pairs.txt", "-m", "missing"), "no model file"),
     ],
 )
-def test_bad_input_ends_with_one_sentence_and_code_2(dualfield, tmp_path, monkeypatch, arguments, message):
+def test_bad_input_ends_with_one_sentence_and_code_2(command, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ragged.txt").write_text("a X\nb\n")
     (tmp_path / "empty.txt").write_text("\n\n")
     (tmp_path / "words.txt").write_text("a\nb\n")
     (tmp_path / "pairs.txt").write_text("a X\nb Y\n")
-    code, out, err = dualfield(*arguments)
+    code, out, err = command(*arguments)
     assert code == 2
     assert out == ""
     assert message in err
@@ -153,28 +138,28 @@ def test_bad_input_ends_with_one_sentence_and_code_2(dualfield, tmp_path, monkey
     assert not (tmp_path / "m").exists()
 
 
-def test_files_of_another_width_are_refused(dualfield, files, model):
+def test_files_of_another_width_are_refused(command, files, model):
     (files / "wide.txt").write_text("a b c d\n")
-    code, _, err = dualfield("tag", files / "wide.txt", "-m", model)
+    code, _, err = command("tag", files / "wide.txt", "-m", model)
     assert code == 2
     assert "expected 1 or 2 columns, found 4" in err
     assert "no sentence of" in err
     (files / "words.txt").write_text("a\n")
-    code, _, err = dualfield("eval", files / "words.txt", "-m", model)
+    code, _, err = command("eval", files / "words.txt", "-m", model)
     assert code == 2
     assert "no label column" in err
 
 
-def test_a_model_of_arrays_cannot_read_a_column_file(dualfield, files):
+def test_a_model_of_arrays_cannot_read_a_column_file(command, files):
     ChainCRF(random_state=0).fit([[["a"], ["b"]]], [["x", "y"]]).save(files / "plain")
-    code, _, err = dualfield("tag", files / "test.txt", "-m", files / "plain")
+    code, _, err = command("tag", files / "test.txt", "-m", files / "plain")
     assert code == 2
     assert "not trained on a column file" in err
 
 
-def test_demo_shows_the_certificate_tags_sentences_and_writes_a_report(dualfield, tmp_path, monkeypatch):
+def test_demo_shows_the_certificate_tags_sentences_and_writes_a_report(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, out, err = dualfield("demo", "--sentences", "200")
+    code, out, err = command("demo", "--sentences", "200")
     assert code == 0
     assert "Names in travel sentences" in (tmp_path / "dualfield-demo.html").read_text(encoding="utf-8")
     assert "Certificate: OEG converged" in out
@@ -182,9 +167,9 @@ def test_demo_shows_the_certificate_tags_sentences_and_writes_a_report(dualfield
     assert "≈" in err
 
 
-def test_version_and_help(dualfield):
-    assert dualfield("--version")[0] == 0
-    code, out, _ = dualfield("--help")
+def test_version_and_help(command):
+    assert command("--version")[0] == 0
+    code, out, _ = command("--help")
     assert code == 0
     assert all(command in out for command in ("train", "tag", "eval", "demo"))
 

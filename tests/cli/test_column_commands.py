@@ -22,21 +22,6 @@ WAPITI = 'u:%X[0,0]\nu:%m[0,0,".?.?$"]\nb\n'
 
 
 @pytest.fixture
-def dualfield(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """Runs a command, perhaps on some standard input; gives (exit code, standard output, standard error)."""
-
-    def run(*arguments: object, stdin: bytes = b"") -> tuple[int, bytes, str]:
-        monkeypatch.setattr(sys, "argv", ["dualfield", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsysbinary.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err.decode()
-
-    return run
-
-
-@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     text = "".join("\n".join(f"{w} {t}" for w, t in s) + "\n\n" for s in travel_sentences(60, 0))
@@ -46,35 +31,35 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def trained(dualfield: Run, *options: object) -> ChainCRF:
-    code, _, err = dualfield("train", "train.txt", "-o", "m", "-q", *options)
+def trained(binary_command: Run, *options: object) -> ChainCRF:
+    code, _, err = binary_command("train", "train.txt", "-o", "m", "-q", *options)
     assert (code, err) == (0, "")
     return ChainCRF.load("m")
 
 
 @pytest.mark.parametrize(("syntax", "text"), [("crfpp", CRFPP), ("wapiti", WAPITI)])
-def test_the_model_remembers_the_template(dualfield: Run, folder: Path, syntax: str, text: str) -> None:
-    crf = trained(dualfield, "--features", f"{syntax}.txt", "--template-syntax", syntax)
+def test_the_model_remembers_the_template(binary_command: Run, folder: Path, syntax: str, text: str) -> None:
+    crf = trained(binary_command, "--features", f"{syntax}.txt", "--template-syntax", syntax)
     template = getattr(Template, syntax)(text)
     assert recipe_of(crf).template == template
     Path(f"{syntax}.txt").unlink()  # it is in the model
     words = [(word,) for word, _ in travel_sentences(1, 5)[0]]
-    code, out, _ = dualfield("tag", "-", "-m", "m", stdin="\n".join(word for (word,) in words).encode())
+    code, out, _ = binary_command("tag", "-", "-m", "m", stdin="\n".join(word for (word,) in words).encode())
     assert code == 0
     assert [line.split()[1] for line in out.decode().splitlines()] == crf.predict([template.strings(words)])[0]
 
 
-def test_hashed_attributes_need_no_vocabulary(dualfield: Run, folder: Path) -> None:
-    crf = trained(dualfield, "--features", "ner", "--hash-bits", "10")
+def test_hashed_attributes_need_no_vocabulary(binary_command: Run, folder: Path) -> None:
+    crf = trained(binary_command, "--features", "ner", "--hash-bits", "10")
     assert crf.vocabulary_ == Columns(1024)
-    code, out, _ = dualfield("eval", "train.txt", "-m", "m")
+    code, out, _ = binary_command("eval", "train.txt", "-m", "m")
     assert code == 0
     assert b"F1" in out
 
 
-def test_min_count_drops_rare_attributes(dualfield: Run, folder: Path) -> None:
-    everything = trained(dualfield, "--features", "crfpp.txt")
-    frequent = trained(dualfield, "--features", "crfpp.txt", "--min-count", "3")
+def test_min_count_drops_rare_attributes(binary_command: Run, folder: Path) -> None:
+    everything = trained(binary_command, "--features", "crfpp.txt")
+    frequent = trained(binary_command, "--features", "crfpp.txt", "--min-count", "3")
     names = everything.vocabulary_.names
     template, sentences = Template.crfpp(CRFPP), travel_sentences(60, 0)
     counts = dict.fromkeys(names, 0)
@@ -85,29 +70,29 @@ def test_min_count_drops_rare_attributes(dualfield: Run, folder: Path) -> None:
     assert frequent.vocabulary_.names == [name for name in names if counts[name] >= 3]
 
 
-def test_gazetteers_reach_the_model(dualfield: Run, folder: Path) -> None:
+def test_gazetteers_reach_the_model(binary_command: Run, folder: Path) -> None:
     Path("cities.txt").write_text("Paris\nNew York\n")
-    crf = trained(dualfield, "--features", "ner", "--gazetteer", "city=cities.txt")
+    crf = trained(binary_command, "--features", "ner", "--gazetteer", "city=cities.txt")
     strings = recipe_of(crf).template.strings([("New",), ("York",)])
     assert "city[0]=B" in strings[0]
     assert "city[0]=I" in strings[1]
 
 
-def test_the_layout_of_training_is_that_of_tagging(dualfield: Run, folder: Path) -> None:
+def test_the_layout_of_training_is_that_of_tagging(binary_command: Run, folder: Path) -> None:
     rows = [("New York", "X"), ("is", "Y")] * 3
     text = "%% note\n-DOCSTART-|O\n" + "".join(f"{word}|{label}\n" for word, label in rows)
     Path("piped.txt").write_text(text)
     arguments = ("train", "piped.txt", "--features", "pos", "-o", "p", "-q", "--separator", "|", "--comment", "%%")
-    assert dualfield(*arguments)[0] == 0
-    code, out, _ = dualfield("tag", "piped.txt", "-m", "p")
+    assert binary_command(*arguments)[0] == 0
+    code, out, _ = binary_command("tag", "piped.txt", "-m", "p")
     assert code == 0
     assert out.decode().splitlines()[:3] == ["%% note", "-DOCSTART-|O", "New York|X|X"]
-    code, out, _ = dualfield("tag", "-", "-m", "p", "--docstart", "keep", stdin=b"-DOCSTART-|O\n")
+    code, out, _ = binary_command("tag", "-", "-m", "p", "--docstart", "keep", stdin=b"-DOCSTART-|O\n")
     assert code == 0
     assert out.count(b"|") == 2
 
 
-def test_conllu_is_trained_and_tagged(dualfield: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conllu_is_trained_and_tagged(binary_command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     def row(number: str, form: str, upos: str, xpos: str) -> str:
@@ -117,22 +102,22 @@ def test_conllu_is_trained_and_tagged(dualfield: Run, tmp_path: Path, monkeypatc
     Path("a.conllu").write_text("\n".join(lines * 3))
     for options, expected in (((), ["ADP", "DET"]), (("--label-column", "5"), ["IN", "DT"])):
         arguments = ("train", "a.conllu", "--features", "ner", "--format", "conllu", "-o", "c", "-q", *options)
-        assert dualfield(*arguments)[0] == 0
-        code, out, _ = dualfield("tag", "a.conllu", "-m", "c")
+        assert binary_command(*arguments)[0] == 0
+        code, out, _ = binary_command("tag", "a.conllu", "-m", "c")
         assert code == 0
         found = out.decode().splitlines()
         assert found[:2] == lines[:2]
         assert found[2:4] == [f"{line}\t{label}" for line, label in zip(lines[2:4], expected, strict=True)]
-        assert b"100.00%" in dualfield("eval", "a.conllu", "-m", "c")[1]
+        assert b"100.00%" in binary_command("eval", "a.conllu", "-m", "c")[1]
 
 
 # ---- streams ------------------------------------------------------------------------------------------------
 
 
-def test_a_bad_sentence_is_reported_and_passed_on(dualfield: Run, folder: Path) -> None:
-    trained(dualfield, "--features", "ner")
+def test_a_bad_sentence_is_reported_and_passed_on(binary_command: Run, folder: Path) -> None:
+    trained(binary_command, "--features", "ner")
     stream = b"Ada\nflew\n\nto many columns\nhere\n\nto\nParis\n\nun\xe9\n\nend"
-    code, out, err = dualfield("tag", "-", "-m", "m", stdin=stream)
+    code, out, err = binary_command("tag", "-", "-m", "m", stdin=stream)
     assert code == 0
     found, given = out.splitlines(), stream.splitlines()
     for line, original in zip(found, given, strict=True):
@@ -143,10 +128,10 @@ def test_a_bad_sentence_is_reported_and_passed_on(dualfield: Run, folder: Path) 
     assert "2 of 5 sentences were passed on without labels" in err
 
 
-def test_strict_tagging_stops_at_the_first_bad_sentence(dualfield: Run, folder: Path) -> None:
-    trained(dualfield, "--features", "ner")
+def test_strict_tagging_stops_at_the_first_bad_sentence(binary_command: Run, folder: Path) -> None:
+    trained(binary_command, "--features", "ner")
     Path("in.txt").write_bytes(b"Ada\n\nto many columns\n")
-    code, _, err = dualfield("tag", "in.txt", "-m", "m", "--strict", "-o", "out.txt")
+    code, _, err = binary_command("tag", "in.txt", "-m", "m", "--strict", "-o", "out.txt")
     assert code == 2
     assert err == ("Error: in.txt, line 3: expected 1 or 2 columns, found 3; mend the line or give the separator.\n")
     assert not Path("out.txt").exists()
@@ -154,12 +139,14 @@ def test_strict_tagging_stops_at_the_first_bad_sentence(dualfield: Run, folder: 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
-def test_streams_keep_their_encoding_and_line_ends(dualfield: Run, folder: Path, newline: str, encoding: str) -> None:
-    crf = trained(dualfield, "--features", "ner")
+def test_streams_keep_their_encoding_and_line_ends(
+    binary_command: Run, folder: Path, newline: str, encoding: str
+) -> None:
+    crf = trained(binary_command, "--features", "ner")
     words = [["Zoë", "flew"], ["Ada", "née"]]
     text = (newline * 2).join(newline.join(sentence) for sentence in words) + newline
     for stdin in (text.encode(encoding), gzip.compress(text.encode(encoding), mtime=0)):
-        code, out, _ = dualfield("tag", "-", "-m", "m", "--encoding", encoding, stdin=stdin)
+        code, out, _ = binary_command("tag", "-", "-m", "m", "--encoding", encoding, stdin=stdin)
         assert code == 0
         template = recipe_of(crf).template
         predicted = crf.predict([template.strings([(word,) for word in sentence]) for sentence in words])
@@ -171,9 +158,9 @@ def test_streams_keep_their_encoding_and_line_ends(dualfield: Run, folder: Path,
 
 
 def test_sentences_are_written_as_they_arrive(
-    dualfield: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+    binary_command: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    trained(dualfield, "--features", "ner")
+    trained(binary_command, "--features", "ner")
     seen: list[bytes] = []
 
     class Slow(io.RawIOBase):
@@ -198,10 +185,10 @@ def test_sentences_are_written_as_they_arrive(
     assert [piece.count(b"\n") for piece in seen] == [0, 0, 3, 0, 3]
 
 
-def test_packed_output_reads_back(dualfield: Run, folder: Path) -> None:
-    trained(dualfield, "--features", "ner")
-    assert dualfield("tag", "train.txt", "-m", "m", "-o", "plain.txt")[0] == 0
-    assert dualfield("tag", "train.txt", "-m", "m", "-o", "packed.gz")[0] == 0
+def test_packed_output_reads_back(binary_command: Run, folder: Path) -> None:
+    trained(binary_command, "--features", "ner")
+    assert binary_command("tag", "train.txt", "-m", "m", "-o", "plain.txt")[0] == 0
+    assert binary_command("tag", "train.txt", "-m", "m", "-o", "packed.gz")[0] == 0
     assert gzip.decompress(Path("packed.gz").read_bytes()) == Path("plain.txt").read_bytes()
 
 
@@ -234,28 +221,30 @@ def test_packed_output_reads_back(dualfield: Run, folder: Path) -> None:
         (("--features", "label.txt", "--label-column", "1"), "column 0 in 'U00:%x[0,0]', which is the label"),
     ],
 )
-def test_training_refuses_in_one_sentence(dualfield: Run, folder: Path, options: tuple[str, ...], message: str) -> None:
+def test_training_refuses_in_one_sentence(
+    binary_command: Run, folder: Path, options: tuple[str, ...], message: str
+) -> None:
     Path("far.txt").write_text("U00:%x[0,1]\n")
     Path("regex.txt").write_text('u:%t[0,0,"*"]\n')
     Path("bigram.txt").write_text("U00:%x[0,0]\nB00:%x[0,0]\n")
     Path("label.txt").write_text("U00:%x[0,0]\n")
     Path("latin.txt").write_bytes(b"U\xe9%x[0,0]\n")
-    code, out, err = dualfield("train", "train.txt", "-o", "m", *options)
+    code, out, err = binary_command("train", "train.txt", "-o", "m", *options)
     assert (code, out) == (2, b"")
     assert message in err
     assert err.count("\n") == 1
     assert not Path("m").exists()
 
 
-def test_a_template_without_transitions_is_mentioned(dualfield: Run, folder: Path) -> None:
+def test_a_template_without_transitions_is_mentioned(binary_command: Run, folder: Path) -> None:
     Path("plain.txt").write_text("U00:%x[0,0]\n")
-    _, _, err = dualfield("train", "train.txt", "--features", "plain.txt", "-o", "m")
+    _, _, err = binary_command("train", "train.txt", "--features", "plain.txt", "-o", "m")
     assert "no plain bigram line" in err
 
 
-def test_an_empty_stream_has_no_sentences(dualfield: Run, folder: Path) -> None:
-    trained(dualfield, "--features", "ner")
-    code, out, err = dualfield("tag", "-", "-m", "m", stdin=b"\n\n")
+def test_an_empty_stream_has_no_sentences(binary_command: Run, folder: Path) -> None:
+    trained(binary_command, "--features", "ner")
+    code, out, err = binary_command("tag", "-", "-m", "m", stdin=b"\n\n")
     assert code == 2
     assert "standard input has no sentences" in err
     assert out.strip() == b""

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from dualfield import ChainCRF
-from dualfield.cli import main
 from dualfield.datasets import travel_sentences
 from dualfield.inspection import top_weights, transitions
 from dualfield.io import write_columns
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def dualfield(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["dualfield", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +33,8 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_inspect_shows_certificate_transitions_and_weights(dualfield: Run, model: Path) -> None:
-    code, out, err = dualfield("inspect", model)
+def test_inspect_shows_certificate_transitions_and_weights(command: Run, model: Path) -> None:
+    code, out, err = command("inspect", model)
     assert (code, err) == (0, "")
     crf = ChainCRF.load(model)
     assert crf.solution_.message in out
@@ -58,31 +43,31 @@ def test_inspect_shows_certificate_transitions_and_weights(dualfield: Run, model
     assert "w[0]=[red]x" in out
 
 
-def test_inspect_one_label_or_attribute(dualfield: Run, model: Path) -> None:
-    code, out, _ = dualfield("inspect", model, "--label", "B", "--top", 2)
+def test_inspect_one_label_or_attribute(command: Run, model: Path) -> None:
+    code, out, _ = command("inspect", model, "--label", "B", "--top", 2)
     assert code == 0
     assert out.strip() == str(top_weights(ChainCRF.load(model), 2, "B"))
-    code, out, _ = dualfield("inspect", model, "--attribute", "w=1")
+    code, out, _ = command("inspect", model, "--attribute", "w=1")
     assert code == 0
     assert out.startswith("Weights of w=1\n")
 
 
-def test_inspect_as_json(dualfield: Run, model: Path) -> None:
-    code, out, _ = dualfield("inspect", model, "--json")
+def test_inspect_as_json(command: Run, model: Path) -> None:
+    code, out, _ = command("inspect", model, "--json")
     assert code == 0
     content, crf = json.loads(out), ChainCRF.load(model)
     assert content["model"]["labels"] == ["A", "B"]
     assert content["model"]["duality_gap"] == crf.solution_.duality_gap
     assert content["weights"] == top_weights(crf, 10).records()
     assert content["transitions"] == transitions(crf).records()
-    assert set(json.loads(dualfield("inspect", model, "--json", "--label", "A")[1])) == {"model", "weights"}
+    assert set(json.loads(command("inspect", model, "--json", "--label", "A")[1])) == {"model", "weights"}
 
 
-def test_inspect_models_of_integers_and_arrays(dualfield: Run, tmp_path: Path) -> None:
+def test_inspect_models_of_integers_and_arrays(command: Run, tmp_path: Path) -> None:
     X = [np.eye(3)] * 4
     ChainCRF(random_state=0).fit(X, [[-1, 5, 5]] * 4).save(tmp_path / "m")
-    assert dualfield("inspect", tmp_path / "m", "--label", "-1")[0] == 0
-    code, out, _ = dualfield("inspect", tmp_path / "m", "--attribute", "2", "--json")
+    assert command("inspect", tmp_path / "m", "--label", "-1")[0] == 0
+    code, out, _ = command("inspect", tmp_path / "m", "--attribute", "2", "--json")
     assert code == 0
     assert json.loads(out)["attribute"][0]["label"] == 5
 
@@ -94,14 +79,14 @@ def test_inspect_models_of_integers_and_arrays(dualfield: Run, tmp_path: Path) -
         (("--attribute", "=1"), "the model has no attribute '=1'; among those it has: 'w=1'."),
     ],
 )
-def test_inspect_refuses_unknown_names(dualfield: Run, model: Path, arguments: tuple[str, ...], message: str) -> None:
-    code, out, err = dualfield("inspect", model, *arguments)
+def test_inspect_refuses_unknown_names(command: Run, model: Path, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = command("inspect", model, *arguments)
     assert (code, out, err) == (2, "", f"Error: {message}\n")
 
 
-def test_train_writes_a_report_on_held_out_sentences(dualfield: Run, files: Path) -> None:
+def test_train_writes_a_report_on_held_out_sentences(command: Run, files: Path) -> None:
     arguments = ("train", files / "train.txt", "--features", "ner", "-o", files / "m", "--report", files / "r.html")
-    code, _, err = dualfield(*arguments, "--held-out", files / "test.txt")
+    code, _, err = command(*arguments, "--held-out", files / "test.txt")
     assert code == 0
     assert "report written to" in err
     page = (files / "r.html").read_text(encoding="utf-8")
@@ -111,9 +96,9 @@ def test_train_writes_a_report_on_held_out_sentences(dualfield: Run, files: Path
     assert str(files) not in page
 
 
-def test_a_report_on_the_training_sentences_says_so(dualfield: Run, files: Path) -> None:
+def test_a_report_on_the_training_sentences_says_so(command: Run, files: Path) -> None:
     arguments = ("train", files / "train.txt", "--features", "ner", "-o", files / "m", "-q")
-    assert dualfield(*arguments, "--report", files / "r.html") == (0, "", "")
+    assert command(*arguments, "--report", files / "r.html") == (0, "", "")
     assert "These are the training sentences themselves" in (files / "r.html").read_text(encoding="utf-8")
 
 
@@ -127,11 +112,11 @@ def test_a_report_on_the_training_sentences_says_so(dualfield: Run, files: Path)
     ],
 )
 def test_bad_report_options_end_before_training(
-    dualfield: Run, files: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
+    command: Run, files: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(files)
     (files / "wide.txt").write_text("a b O\n")
-    code, out, err = dualfield("train", "train.txt", "--features", "ner", "-o", "m", *options)
+    code, out, err = command("train", "train.txt", "--features", "ner", "-o", "m", *options)
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
@@ -139,21 +124,14 @@ def test_bad_report_options_end_before_training(
 
 
 def test_without_jinja_training_does_not_begin_but_the_demo_goes_on(
-    dualfield: Run, files: Path, monkeypatch: pytest.MonkeyPatch
+    command: Run, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any, **options: Any) -> Any:
-        if name == "jinja2":
-            raise ImportError(name)
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     monkeypatch.chdir(files)
-    code, _, err = dualfield("train", "train.txt", "--features", "ner", "-o", "m", "--report", "r.html")
+    code, _, err = command("train", "train.txt", "--features", "ner", "-o", "m", "--report", "r.html")
     assert code == 2
     assert "needs Jinja2" in err
     assert not (files / "m").exists()
-    code, out, _ = dualfield("demo", "--sentences", 50)
+    code, out, _ = command("demo", "--sentences", 50)
     assert code == 0
     assert "5. No report: the report needs Jinja2" in out

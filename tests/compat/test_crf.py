@@ -180,7 +180,7 @@ def test_what_programs_import_is_there() -> None:
         assert callable(getattr(sklearn_crfsuite.metrics, name))
     assert sklearn_crfsuite.scorers.flat_accuracy
     assert sklearn_crfsuite.scorers.sequence_accuracy
-    assert sklearn_crfsuite.utils.flatten([(1,), [2, 3]]) == [1, 2, 3]
+    assert sklearn_crfsuite.metrics.flatten([(1,), [2, 3]]) == [1, 2, 3]
 
 
 def test_predictions_are_arrays_of_lists(data: tuple[Any, Any]) -> None:

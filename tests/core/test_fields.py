@@ -173,14 +173,17 @@ def central_differences(function: Any, w: Any, step: float = 1e-5) -> Any:
     return np.array([(function(w + move) - function(w - move)) / (2 * step) for move in moves])
 
 
+def assert_gradient_is_the_limit_of_differences(field: Any, w: Any) -> None:
+    differences = central_differences(field.primal, w)
+    # Rounding of the values (1e-15 · |P| / 1e-5) and the third derivative (1e-10) leave about eight digits.
+    scale = max(1.0, abs(field.primal(w)), np.abs(differences).max())
+    np.testing.assert_allclose(field.gradient(w)[1], differences, rtol=0, atol=1e-7 * scale)
+
+
 @few_examples
 @given(chain_problems())
 def test_chain_gradient_is_the_limit_of_differences(problem: ChainProblem) -> None:
-    w = random_weights(problem, 0.5)
-    differences = central_differences(problem.field.primal, w)
-    # Rounding of the values (1e-15 · |P| / 1e-5) and the third derivative (1e-10) leave about eight digits.
-    scale = max(1.0, abs(problem.field.primal(w)), np.abs(differences).max())
-    np.testing.assert_allclose(problem.field.gradient(w)[1], differences, rtol=0, atol=1e-7 * scale)
+    assert_gradient_is_the_limit_of_differences(problem.field, random_weights(problem, 0.5))
 
 
 @few_examples
@@ -330,10 +333,7 @@ def test_multiclass_objective_and_gradient_are_those_of_softmax_regression(
 @few_examples
 @given(multiclass_problems())
 def test_multiclass_gradient_is_the_limit_of_differences(problem: MulticlassProblem) -> None:
-    w = random_weights(problem, 0.5)
-    differences = central_differences(problem.field.primal, w)
-    scale = max(1.0, abs(problem.field.primal(w)), np.abs(differences).max())
-    np.testing.assert_allclose(problem.field.gradient(w)[1], differences, rtol=0, atol=1e-7 * scale)
+    assert_gradient_is_the_limit_of_differences(problem.field, random_weights(problem, 0.5))
 
 
 @few_examples

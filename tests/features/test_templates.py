@@ -16,6 +16,7 @@ from dualfield.features import Cell, Columns, Rule, Template, Tokens, Vocabulary
 from dualfield.features.rules import brief_shape, gazetteer, lower, match, prefix, shape, suffix, test, window
 from dualfield.io import read_columns, read_tokens
 from tests.features.plain_templates import attributes
+from tests.sequences import assert_same_encoded
 
 CRFPP_SENTENCE = [("He", "PRP"), ("reckons", "VBZ"), ("the", "DT"), ("current", "JJ"), ("account", "NN")]
 
@@ -66,7 +67,7 @@ def test_encoding_is_that_of_the_strings(template: Template, corpus: list[list[t
     expected = expected.restrict(expected.counts() >= least)
     found = template.encode(corpus, min_count=least)
     assert found.vocabulary.names == expected.vocabulary.names
-    _assert_same(found, expected)
+    assert_same_encoded(found, expected)
 
 
 @settings(deadline=None)
@@ -76,7 +77,7 @@ def test_a_given_vocabulary_drops_what_it_does_not_know(
 ) -> None:
     vocabulary = template.encode([known]).vocabulary
     for form in (vocabulary, Vocabulary(vocabulary.names), pickle.loads(pickle.dumps(vocabulary))):
-        _assert_same(template.encode([other], form), encode([attributes(template, other)], vocabulary))
+        assert_same_encoded(template.encode([other], form), encode([attributes(template, other)], vocabulary))
 
 
 @settings(deadline=None)
@@ -85,7 +86,7 @@ def test_bigrams_are_encoded_from_the_second_token_on(template: Template, corpus
     expected = encode([attributes(template, sentence, bigrams=True) for sentence in corpus])
     found = template.encode_bigrams(corpus)
     assert found.vocabulary.names == expected.vocabulary.names
-    _assert_same(found, expected)
+    assert_same_encoded(found, expected)
 
 
 @settings(deadline=None)
@@ -112,7 +113,7 @@ def test_hashed_attributes_have_the_numbers_of_their_hash(corpus: list[list[tupl
                 expected[number] = expected.get(number, 0.0) + 1.0
             assert dict(zip(found.indices[entries].tolist(), values[entries].tolist(), strict=True)) == expected
             position += 1
-    _assert_same(template.encode(corpus, Columns(2**bits), hash_bits=bits), found)
+    assert_same_encoded(template.encode(corpus, Columns(2**bits), hash_bits=bits), found)
 
 
 def _hash(string: str) -> int:
@@ -125,21 +126,12 @@ def _hash(string: str) -> int:
     return value ^ value >> 33
 
 
-def _assert_same(found: Any, expected: Any) -> None:
-    for name in ("offsets", "indptr", "indices"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    ones = np.ones(len(found.indices))
-    np.testing.assert_array_equal(
-        ones if found.values is None else found.values, ones if expected.values is None else expected.values
-    )
-
-
 def test_long_rules_keep_their_combinations_apart() -> None:
     # thirty cells of two values: more bits than a key has
     rng = np.random.default_rng(0)
     corpus = [[(word,) for word in rng.choice(["a", "b"], size=40)] for _ in range(20)]
     template = Template([Rule(tuple(Cell(0, d) for d in range(-40, 41)))], outside="crfpp")
-    _assert_same(template.encode(corpus), encode([attributes(template, s) for s in corpus]))
+    assert_same_encoded(template.encode(corpus), encode([attributes(template, s) for s in corpus]))
 
 
 # ---- worked out by hand from the two programs' documentation ------------------------------------------------
@@ -326,7 +318,7 @@ def test_presets_on_real_data_encode_as_their_strings(data_folder: Path, name: s
     strings = extract_all(name, [[row[:2] for row in rows] for rows in read_columns(path)[:300]])
     found, expected = preset_template(name, 2).encode(tokens), encode(strings)
     assert found.vocabulary == expected.vocabulary
-    _assert_same(found, expected)
+    assert_same_encoded(found, expected)
 
 
 def test_slices_and_copies_encode_alike() -> None:
@@ -337,4 +329,4 @@ def test_slices_and_copies_encode_alike() -> None:
         part = tokens[key]
         plain = Tokens.from_rows(part.rows())
         assert template.encode(part).vocabulary == template.encode(plain).vocabulary
-        _assert_same(template.encode(pickle.loads(pickle.dumps(part))), template.encode(plain))
+        assert_same_encoded(template.encode(pickle.loads(pickle.dumps(part))), template.encode(plain))

@@ -18,6 +18,7 @@ from dualfield.features import encode
 from dualfield.io import read_json_lines, write_json_lines
 from dualfield.io.json_lines import attribute_lists
 from tests.core.strategies import few_examples
+from tests.sequences import assert_same_encoded
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 numbers = st.integers(-9, 9) | st.floats(-1e9, 1e9)
@@ -60,12 +61,7 @@ def test_features_read_back_encoded(sequences: list[list[dict[str, float]]]) -> 
     buffer = io.StringIO()
     write_json_lines(attribute_lists(expected), buffer, kind="features")
     again = read_json_lines(io.StringIO(buffer.getvalue())).encoded(expected.vocabulary)
-    for name in ("offsets", "indptr", "indices"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(expected, name))
-    ones = np.ones(len(expected.indices))
-    np.testing.assert_array_equal(
-        ones if again.values is None else again.values, ones if expected.values is None else expected.values
-    )
+    assert_same_encoded(again, expected)
 
 
 def test_features_follow_the_conventions_of_dicts() -> None:

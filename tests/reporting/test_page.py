@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -297,14 +297,7 @@ def test_bad_requests_are_refused_before_any_work(fitted: tuple[ChainCRF, Any, A
 def test_without_jinja_a_sentence_says_what_to_install(
     fitted: tuple[ChainCRF, Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any, **options: Any) -> Any:
-        if name == "jinja2":
-            raise ImportError(name)
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"needs Jinja2, which is not installed: pip install 'dualfield\[report\]'"):
         report(fitted[0], path=tmp_path / "r.html")
 

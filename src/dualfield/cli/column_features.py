@@ -188,11 +188,7 @@ def _template_file(path: str, syntax: str) -> Template:
             f"there is no feature preset {path!r} and no template file of that name; choose one of "
             f"{', '.join(sorted(PRESETS))}, or give a file."
         )
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not in UTF-8 ({error.reason} at byte {error.start}); convert it first.") from None
+    text = _text_of(path)
     try:
         template = Template.crfpp(text) if syntax == "crfpp" else Template.wapiti(text)
     except ValueError as error:
@@ -230,8 +226,12 @@ def _gazetteer(given: str) -> tuple[str, list[str]]:
     name, equals, path = given.partition("=")
     if not (name and equals and path):
         raise ValueError(f"a gazetteer is given as NAME=FILE, such as city=cities.txt; found {given!r}.")
+    return name, [line.strip() for line in _text_of(path).split("\n") if line.strip()]
+
+
+def _text_of(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
-            return name, [line.strip() for line in file if line.strip()]
+            return file.read()
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not in UTF-8 ({error.reason} at byte {error.start}); convert it first.") from None

@@ -10,7 +10,19 @@ import typer
 
 from dualfield.cli.column_features import Layout, label_of, read_by_template
 from dualfield.cli.data import Given, Labelled, read_given
-from dualfield.cli.options import Comment, ConfigFile, DocStart, Encoding, Format, Separator, Syntax, say
+from dualfield.cli.options import (
+    Comment,
+    ConfigFile,
+    DocStart,
+    DropDocStart,
+    Encoding,
+    Format,
+    LabelColumn,
+    Separator,
+    Syntax,
+    TemplateSyntax,
+    say,
+)
 from dualfield.features import PRESETS, Tokens
 from dualfield.io import (
     check_writable,
@@ -36,13 +48,11 @@ def convert(
     features: Annotated[
         str | None, typer.Option(help=f"To make attributes of tokens: {', '.join(PRESETS)}, or a template file.")
     ] = None,
-    template_syntax: Annotated[Syntax, typer.Option(help="Language of the template file.")] = Syntax.crfpp,
-    label_column: Annotated[
-        int | None, typer.Option(help="Column of the label, from 1; default: the last, in CoNLL-U the 4th (UPOS).")
-    ] = None,
+    template_syntax: TemplateSyntax = Syntax.crfpp,
+    label_column: LabelColumn = None,
     separator: Separator = None,
     comment: Comment = None,
-    docstart: Annotated[DocStart, typer.Option(help="Whether -DOCSTART- lines are dropped.")] = DocStart.drop,
+    docstart: DropDocStart = DocStart.drop,
     encoding: Encoding = "utf-8",
     config: ConfigFile = None,
 ) -> None:

@@ -19,16 +19,19 @@ __all__ = [
     "Comment",
     "ConfigFile",
     "DocStart",
+    "DropDocStart",
     "Encoding",
     "Format",
     "FormatAsTrained",
     "InputFile",
+    "LabelColumn",
     "ModelFile",
     "Pairs",
     "Scheme",
     "Separator",
     "SolverName",
     "Syntax",
+    "TemplateSyntax",
     "console",
     "say",
 ]
@@ -87,7 +90,12 @@ Separator = Annotated[
         parser=lambda text: text.replace("\\t", "\t"),
     ),
 ]
+TemplateSyntax = Annotated[Syntax, typer.Option(help="Language of the template file.")]
+LabelColumn = Annotated[
+    int | None, typer.Option(help="Column of the label, from 1; default: the last, in CoNLL-U the 4th (UPOS).")
+]
 Comment = Annotated[str | None, typer.Option(help="Lines that begin so are skipped.")]
+DropDocStart = Annotated[DocStart, typer.Option(help="Whether -DOCSTART- lines are dropped.")]
 AsTrained = Annotated[DocStart | None, typer.Option(help="-DOCSTART- lines; default: as in training.")]
 Encoding = Annotated[str, typer.Option(help="Character encoding of the file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, for other programs.")]

@@ -18,14 +18,17 @@ from dualfield.cli.options import (
     Comment,
     ConfigFile,
     DocStart,
+    DropDocStart,
     Encoding,
     Format,
     InputFile,
+    LabelColumn,
     Pairs,
     Scheme,
     Separator,
     SolverName,
     Syntax,
+    TemplateSyntax,
     say,
 )
 from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
@@ -45,7 +48,7 @@ def train(
             help=f"How tokens become attributes: {', '.join(PRESETS)}, or a template file; not for attribute files."
         ),
     ] = None,
-    template_syntax: Annotated[Syntax, typer.Option(help="Language of the template file.")] = Syntax.crfpp,
+    template_syntax: TemplateSyntax = Syntax.crfpp,
     gazetteer: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="A list of names, one a line, for a preset; repeatable."),
@@ -64,12 +67,10 @@ def train(
     hash_bits: Annotated[int | None, typer.Option(help="Number attributes by so many bits of a hash.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
     format: Annotated[Format, typer.Option(help="Layout of the file.")] = Format.columns,
-    label_column: Annotated[
-        int | None, typer.Option(help="Column of the label, from 1; default: the last, in CoNLL-U the 4th (UPOS).")
-    ] = None,
+    label_column: LabelColumn = None,
     separator: Separator = None,
     comment: Comment = None,
-    docstart: Annotated[DocStart, typer.Option(help="Whether -DOCSTART- lines are dropped.")] = DocStart.drop,
+    docstart: DropDocStart = DocStart.drop,
     encoding: Encoding = "utf-8",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
     report: ReportFile = None,

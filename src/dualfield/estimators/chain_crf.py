@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.driver import Callback
 from dualfield.estimators import chain_answers, chain_file, chain_growth
 from dualfield.estimators.chain_answers import Entity
+from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.features import Constraints, Encoded, encode, encode_allowed, encode_labels
 from dualfield.fields import Chain
@@ -27,7 +27,7 @@ from dualfield.solvers import Solver
 __all__ = ["ChainCRF"]
 
 
-class ChainCRF(BaseEstimator):
+class ChainCRF(StructuredEstimator):
     """A linear-chain conditional random field.
 
     For a sequence x of length T, the labels y have probability ``p(y | x) ∝ exp(score(x, y))``, where the score sums
@@ -377,20 +377,6 @@ class ChainCRF(BaseEstimator):
         name, sets = ("allowed", allowed) if given is None else ("given", given)
         mask = None if sets is None else encode_allowed(sets, encoded.lengths, self.classes_, name)
         return encoded, self.layout_.compile(encoded, allowed=mask)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = True
-        tags.non_deterministic = False
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A pickle carries the weights, not the solver's state.
-        return {name: value for name, value in super().__getstate__().items() if name != "_run"}
 
 
 def _cut(labels: list[Any], encoded: Encoded) -> list[list[Any]]:

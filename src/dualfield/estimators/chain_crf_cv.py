@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield.estimators.chain_answers import Entity
 from dualfield.estimators.chain_crf import ChainCRF
+from dualfield.estimators.contract import StructuredEstimator
 from dualfield.features import Constraints, Encoded, encode
 from dualfield.metrics import chunk_scores, token_accuracy
 from dualfield.path import check_l2s, l2_path
@@ -28,7 +28,7 @@ __all__ = ["ChainCRFCV"]
 Scoring = Literal["accuracy", "f1"] | Callable[[Any, Any], float]
 
 
-class ChainCRFCV(BaseEstimator):
+class ChainCRFCV(StructuredEstimator):
     """A :class:`ChainCRF` whose ``l2`` is the best of several by cross-validation.
 
     In each fold one regularisation path (:func:`dualfield.l2_path`) trains all penalties, from the largest to the
@@ -189,12 +189,6 @@ class ChainCRFCV(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = True
-        return tags
 
 
 def _measure(scoring: Scoring) -> Callable[[Any, Any], float]:

@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.driver import Callback, solve
+from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode_graph_labels
 from dualfield.fields import Graph, GraphLayout, PseudoLikelihood
@@ -29,7 +29,7 @@ __all__ = ["GraphModel", "cut_nodes"]
 _PREDICTIONS = ("auto", "map", "max-marginals")
 
 
-class GraphModel(BaseEstimator):
+class GraphModel(StructuredEstimator):
     """A conditional random field on graphs; subclasses say what X is.
 
     ``GraphCRF`` explains the parameters.
@@ -295,20 +295,6 @@ class GraphModel(BaseEstimator):
     def _check_prediction(self) -> None:
         if self.prediction not in _PREDICTIONS:
             raise ValueError(f"prediction must be 'auto', 'map' or 'max-marginals'; got {self.prediction!r}.")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = True
-        tags.non_deterministic = False
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A pickle carries the weights, not the solver's state.
-        return {name: value for name, value in super().__getstate__().items() if name != "_run"}
 
 
 def cut_nodes(flat: npt.NDArray[Any], graphs: EncodedGraphs) -> list[npt.NDArray[Any]]:

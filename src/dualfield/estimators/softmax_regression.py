@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dualfield.estimators.contract import Estimator
 from dualfield.estimators.training import check_parameters, in_ranges, train
 from dualfield.fields import Multiclass
 from dualfield.fields.multiclass import compile_rows
@@ -18,7 +19,7 @@ from dualfield.solvers import Solver
 __all__ = ["SoftmaxRegression"]
 
 
-class SoftmaxRegression(ClassifierMixin, BaseEstimator):
+class SoftmaxRegression(ClassifierMixin, Estimator):
     """Multinomial logistic regression, trained to a certificate.
 
     ``p(y | x) ∝ exp(⟨w_y, x⟩ + b_y)``; training minimises
@@ -146,7 +147,3 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A pickle carries the weights, not the solver's state.
-        return {name: value for name, value in super().__getstate__().items() if name != "_run"}

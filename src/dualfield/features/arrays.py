@@ -16,7 +16,7 @@ from dualfield.features.encoded import Encoded
 from dualfield.features.nested import bounds_of
 from dualfield.features.vocabulary import Columns
 
-__all__ = ["encode_arrays", "rows_of"]
+__all__ = ["encode_arrays", "rows_of", "stack_matrices"]
 
 
 def encode_arrays(sequences: list[Any], vocabulary: Columns | None = None) -> Encoded:
@@ -52,19 +52,23 @@ def encode_arrays(sequences: list[Any], vocabulary: Columns | None = None) -> En
                 f"sequence {number} has {matrix.shape[1]} columns but {origin} {len(vocabulary)}; "
                 "give every sequence the same columns."
             )
-    rows = [rows_of(matrix) for matrix in sequences]
-    offsets = bounds_of([matrix.shape[0] for matrix in sequences])
-    sizes = np.concatenate([sizes for sizes, _, _ in rows])
-    values = np.concatenate([values for _, _, values in rows])
+    return stack_matrices(sequences, vocabulary, "column {} at position {} of sequence {}")
+
+
+def stack_matrices(matrices: list[Any], vocabulary: Columns, place: str) -> Encoded:
+    """The rows of matrices of one width, all in one; ``place`` names an entry by column, row and matrix."""
+    rows = [rows_of(matrix) for matrix in matrices]
+    offsets = bounds_of([matrix.shape[0] for matrix in matrices])
+    indptr = bounds_of(np.concatenate([sizes for sizes, _, _ in rows]))
     indices = np.concatenate([indices for _, indices, _ in rows])
-    indptr = bounds_of(sizes)
+    values = np.concatenate([values for _, _, values in rows])
     if not np.isfinite(values).all():
         entry = int(np.argmin(np.isfinite(values)))
-        position = int(np.searchsorted(indptr, entry, side="right")) - 1
-        sequence = int(np.searchsorted(offsets, position, side="right")) - 1
+        row = int(np.searchsorted(indptr, entry, side="right")) - 1
+        matrix = int(np.searchsorted(offsets, row, side="right")) - 1
         raise ValueError(
-            f"column {indices[entry]} at position {position - offsets[sequence]} of sequence {sequence} is "
-            f"{values[entry]}; expected a finite number; fill in or drop missing values first."
+            f"{place.format(indices[entry], row - offsets[matrix], matrix)} is {values[entry]}; "
+            "expected a finite number; fill in or drop missing values first."
         )
     return Encoded.from_entries(offsets, indptr, indices, values, vocabulary)
 

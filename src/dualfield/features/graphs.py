@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from dualfield.features.arrays import rows_of
+from dualfield.features.arrays import stack_matrices
 from dualfield.features.cliques import encode_cliques
-from dualfield.features.encoded import Encoded
 from dualfield.features.encoded_graphs import EncodedGraphs, check_edges
 from dualfield.features.labels import encode_labels
 from dualfield.features.nested import GRAPHS, IMAGES, bounds_of
@@ -79,20 +78,7 @@ def stack_graphs(
     nodes: list[Any], edges: list[npt.NDArray[Any]], edge_features: npt.NDArray[np.float64] | None
 ) -> EncodedGraphs:
     """The graphs with these node matrices (all of one width), edges, and rows of all edges, in contiguous arrays."""
-    rows = [rows_of(matrix) for matrix in nodes]
-    offsets = bounds_of([matrix.shape[0] for matrix in nodes])
-    indptr = bounds_of(np.concatenate([sizes for sizes, _, _ in rows]))
-    indices = np.concatenate([indices for _, indices, _ in rows])
-    values = np.concatenate([values for _, _, values in rows])
-    if not np.isfinite(values).all():
-        entry = int(np.argmin(np.isfinite(values)))
-        node = int(np.searchsorted(indptr, entry, side="right")) - 1
-        graph = int(np.searchsorted(offsets, node, side="right")) - 1
-        raise ValueError(
-            f"feature {indices[entry]} of node {node - offsets[graph]} of graph {graph} is {values[entry]}; "
-            "expected a finite number; fill in or drop missing values first."
-        )
-    merged = Encoded.from_entries(offsets, indptr, indices, values, Columns(nodes[0].shape[1]))
+    merged = stack_matrices(nodes, Columns(nodes[0].shape[1]), "feature {} of node {} of graph {}")
     return EncodedGraphs(
         merged.offsets,
         merged.indptr,

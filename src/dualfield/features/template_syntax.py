@@ -11,6 +11,8 @@ attribute. What each says about comments, about case and about the sentence's en
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from dualfield.features.rules import Cell, Rule, lower, match, test
@@ -35,7 +37,8 @@ def parse_crfpp(text: str) -> list[Rule]:
             continue
         if line[0] not in "UB":
             raise _fault(number, line, "expected U or B first, or # for a comment")
-        rules.append(Rule(_crfpp_pieces(number, line), "unigram" if line[0] == "U" else "bigram"))
+        pieces = _pieces(line, partial(_crfpp_command, number, line))
+        rules.append(Rule(pieces, "unigram" if line[0] == "U" else "bigram"))
     return _some(rules)
 
 
@@ -49,7 +52,8 @@ def parse_wapiti(text: str) -> list[Rule]:
         kind = _KINDS.get(line[0].lower())
         if kind is None:
             raise _fault(number, whole, "expected u, b or * first, or # for a comment")
-        rules.append(Rule(_wapiti_pieces(number, line[0].lower() + line[1:], whole), kind))
+        line = line[0].lower() + line[1:]
+        rules.append(Rule(_pieces(line, partial(_wapiti_command, number, line, whole)), kind))
     return _some(rules)
 
 
@@ -63,7 +67,8 @@ def _some(rules: list[Rule]) -> list[Rule]:
     return rules
 
 
-def _crfpp_pieces(number: int, line: str) -> tuple[str | Cell, ...]:
+def _pieces(line: str, command_at: Callable[[int], tuple[Cell, int]]) -> tuple[str | Cell, ...]:
+    """Text as it is and commands as cells; ``command_at`` reads the one at a percent sign and says where it ends."""
     pieces: list[str | Cell] = []
     at = 0
     while at < len(line):
@@ -72,45 +77,39 @@ def _crfpp_pieces(number: int, line: str) -> tuple[str | Cell, ...]:
             pieces.append(line[at : percent if percent >= 0 else len(line)])
         if percent < 0:
             break
-        found = _CRFPP_CELL.match(line, percent)
-        if found is None:
-            raise _fault(number, line, f"expected %x[row,column] at character {percent + 1}")
-        pieces.append(_cell(number, line, found[1], found[2]))
-        at = found.end()
+        cell, at = command_at(percent)
+        pieces.append(cell)
     return tuple(pieces)
 
 
-def _wapiti_pieces(number: int, line: str, whole: str) -> tuple[str | Cell, ...]:
-    pieces: list[str | Cell] = []
-    at = 0
-    while at < len(line):
-        percent = line.find("%", at)
-        if percent != at:
-            pieces.append(line[at : percent if percent >= 0 else len(line)])
-        if percent < 0:
-            break
-        found = _WAPITI_CELL.match(line, percent)
-        command = line[percent + 1 : percent + 2]
-        if found is None or (found["regex"] is None) != (command in "xX"):
-            if command in ("x", "X"):
-                expected = f"%{command}[row,column]"
-            elif command and command in "tTmM":
-                expected = f'%{command}[row,column,"regular expression"]'
-            else:
-                expected = "a command %x, %t or %m"
-            comment = "; note that # begins a comment" if "#" in whole else ""
-            raise _fault(number, whole, f"expected {expected} at character {percent + 1}{comment}")
-        try:
-            steps = {"x": (), "t": (test,), "m": (match,)}[command.lower()]
-            transforms = tuple(step(found["regex"]) for step in steps)
-        except ValueError as error:
-            raise ValueError(f"line {number} of the template: {error}") from None
-        if command.isupper():
-            transforms += (lower(),)
-        cell = _cell(number, whole, found["row"], found["column"])
-        pieces.append(Cell(cell.column, cell.offset, transforms, absolute=bool(found["at"])))
-        at = found.end()
-    return tuple(pieces)
+def _crfpp_command(number: int, line: str, percent: int) -> tuple[Cell, int]:
+    found = _CRFPP_CELL.match(line, percent)
+    if found is None:
+        raise _fault(number, line, f"expected %x[row,column] at character {percent + 1}")
+    return _cell(number, line, found[1], found[2]), found.end()
+
+
+def _wapiti_command(number: int, line: str, whole: str, percent: int) -> tuple[Cell, int]:
+    found = _WAPITI_CELL.match(line, percent)
+    command = line[percent + 1 : percent + 2]
+    if found is None or (found["regex"] is None) != (command in "xX"):
+        if command in ("x", "X"):
+            expected = f"%{command}[row,column]"
+        elif command and command in "tTmM":
+            expected = f'%{command}[row,column,"regular expression"]'
+        else:
+            expected = "a command %x, %t or %m"
+        comment = "; note that # begins a comment" if "#" in whole else ""
+        raise _fault(number, whole, f"expected {expected} at character {percent + 1}{comment}")
+    try:
+        steps = {"x": (), "t": (test,), "m": (match,)}[command.lower()]
+        transforms = tuple(step(found["regex"]) for step in steps)
+    except ValueError as error:
+        raise ValueError(f"line {number} of the template: {error}") from None
+    if command.isupper():
+        transforms += (lower(),)
+    cell = _cell(number, whole, found["row"], found["column"])
+    return Cell(cell.column, cell.offset, transforms, absolute=bool(found["at"])), found.end()
 
 
 def _cell(number: int, line: str, row: str, column: str) -> Cell:

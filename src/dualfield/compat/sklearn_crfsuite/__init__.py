@@ -5,7 +5,7 @@
 what is on the page docs/coming-from-sklearn-crfsuite.md.
 """
 
-from dualfield.compat.sklearn_crfsuite import metrics, scorers, utils
+from dualfield.compat.sklearn_crfsuite import metrics, scorers
 from dualfield.compat.sklearn_crfsuite.estimator import CRF
 
-__all__ = ["CRF", "metrics", "scorers", "utils"]
+__all__ = ["CRF", "metrics", "scorers"]

@@ -6,12 +6,11 @@ scores of whole chunks, as in named-entity recognition, see :func:`dualfield.met
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, TypeVar
 
 from sklearn import metrics
-
-from dualfield.compat.sklearn_crfsuite.utils import flatten
 
 __all__ = [
     "flat_accuracy_score",
@@ -20,10 +19,23 @@ __all__ = [
     "flat_fbeta_score",
     "flat_precision_score",
     "flat_recall_score",
+    "flatten",
     "sequence_accuracy_score",
 ]
 
 Labels = Sequence[Sequence[Any]]
+Item = TypeVar("Item")
+
+
+def flatten(y: Iterable[Iterable[Item]]) -> list[Item]:
+    """All items of all sequences as one list.
+
+    Examples
+    --------
+    >>> flatten([["a"], ["b", "c"]])
+    ['a', 'b', 'c']
+    """
+    return list(chain.from_iterable(y))
 
 
 def flat_accuracy_score(y_true: Labels, y_pred: Labels) -> float:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_fscore_support
 
-from dualfield.compat.sklearn_crfsuite.metrics import flat_accuracy_score, sequence_accuracy_score
-from dualfield.compat.sklearn_crfsuite.utils import flatten
+from dualfield.compat.sklearn_crfsuite.metrics import flat_accuracy_score, flatten, sequence_accuracy_score
 from dualfield.solution import Solution
 
 __all__ = ["TrainingLog"]

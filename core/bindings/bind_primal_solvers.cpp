@@ -176,14 +176,16 @@ void bind_lbfgs(nb::module_& m, const char* name) {
     nb::class_<Solver> bound(m, name);
     bound.def(
         "__init__",
-        [](Solver* self, const F& field, Index corrections, Index first_sample, double growth, std::uint64_t seed) {
+        [](Solver* self, const F& field, Index corrections, Index first_sample, double growth, Index threads,
+           std::uint64_t seed) {
             check_trainable(field);
             require(corrections >= 1, "corrections must be at least 1");
             require(first_sample >= 1, "first_sample must be at least 1");
             require(growth >= 1.0, "growth must be at least 1");
-            new (self) Solver(field, corrections, first_sample, growth, seed);
+            require(threads >= 1, "there must be a thread");
+            new (self) Solver(field, corrections, first_sample, growth, threads, seed);
         },
-        "field"_a, "corrections"_a, "first_sample"_a, "growth"_a, "seed"_a, nb::keep_alive<1, 2>());
+        "field"_a, "corrections"_a, "first_sample"_a, "growth"_a, "threads"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_quasi_newton(bound);
 }
 
@@ -193,16 +195,17 @@ void bind_owlqn(nb::module_& m, const std::string& field) {
     nb::class_<Solver> bound(m, ("OWLQN" + field).c_str());
     bound.def(
         "__init__",
-        [](Solver* self, const F& field, Index corrections, double l1, Values centre) {
+        [](Solver* self, const F& field, Index corrections, double l1, Values centre, Index threads) {
             check_labelled(field);
             require(corrections >= 1, "corrections must be at least 1");
             require(std::isfinite(l1) && l1 >= 0.0, "l1 must be finite and not negative");
             require(l1 > 0.0 || field.l2() > 0.0, "one of l1 and l2 must be positive");
             require(!centre || static_cast<Index>(centre->shape(0)) == field.dimension(),
                     "the centre must have as many numbers as there are weights");
-            new (self) Solver(field, corrections, l1, data_or_null(centre));
+            require(threads >= 1, "there must be a thread");
+            new (self) Solver(field, corrections, l1, data_or_null(centre), threads);
         },
-        "field"_a, "corrections"_a, "l1"_a, "centre"_a.noconvert().none(), nb::keep_alive<1, 2>());
+        "field"_a, "corrections"_a, "l1"_a, "centre"_a.noconvert().none(), "threads"_a, nb::keep_alive<1, 2>());
     bind_quasi_newton(bound);
 }
 

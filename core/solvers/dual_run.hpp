@@ -145,7 +145,7 @@ class DualRun {
         acceleration_.begin_again(old_l2, weights_);
         method().change_l2(old_l2);
         sampler_.begin_again();
-        updates_ = adopted_at_ = idle_ = oracle_calls_ = evaluations_ = 0;
+        updates_ = adopted_at_ = idle_ = oracle_calls_ = evaluations_ = windows_ = 0;
         step_total_ = 0.0;
         restore_dual();
     }
@@ -160,7 +160,7 @@ class DualRun {
         acceleration_.archive(archive);
         archive.generator("random", random_);
         Index calls = oracle_calls();
-        archive.scalars("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_});
+        archive.scalars("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_, &windows_});
         dual();
         archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &excess_, &remaining_total_, &crowding_});
         if (!archive.loading()) return;

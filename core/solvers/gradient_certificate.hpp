@@ -16,11 +16,11 @@ namespace dualfield {
 template <Field F>
 class GradientCertificate {
    public:
-    explicit GradientCertificate(const F& field) : field_(field), objective_(field) {}
+    explicit GradientCertificate(const F& field) : field_(field), objective_(field), order_(active_blocks(field)) {}
 
     // read(w) writes the weights to certify, once, when a pass begins. True when the pass is complete.
     template <class Read>
-    bool run(const Deadline& deadline, Read&& read) {
+    bool run(const Deadline& deadline, Team& team, Read&& read) {
         if (gradient_.empty()) {
             weights_.resize(field_.dimension());
             read(weights_.data());
@@ -29,9 +29,12 @@ class GradientCertificate {
             objective_.reset();
             cursor_ = 0;
         }
-        while (cursor_ < field_.blocks()) {
-            objective_.add(cursor_++, weights_.data(), gradient_.data());
-            if (deadline.passed() && cursor_ < field_.blocks()) return false;
+        const Index blocks = static_cast<Index>(order_.size());
+        while (cursor_ < blocks) {
+            const Index count = std::min(objective_.window(team), blocks - cursor_);
+            objective_.add(order_.data() + cursor_, count, weights_.data(), gradient_.data(), team);
+            cursor_ += count;
+            if (deadline.passed() && cursor_ < blocks) return false;
         }
         end();
         return true;
@@ -69,6 +72,7 @@ class GradientCertificate {
 
     const F& field_;
     Objective<F> objective_;
+    std::vector<Index> order_;
     Certificate certificate_;
     double best_dual_ = -std::numeric_limits<double>::infinity();
     std::vector<double> weights_, gradient_;

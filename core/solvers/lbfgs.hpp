@@ -24,8 +24,9 @@ template <Field F>
 class LBFGS {
    public:
     // first_sample: how many blocks the first step looks at; at least as many as there are: L-BFGS.
-    LBFGS(const F& field, Index corrections, Index first_sample, double growth, std::uint64_t seed)
+    LBFGS(const F& field, Index corrections, Index first_sample, double growth, Index threads, std::uint64_t seed)
         : field_(field),
+          threads_(threads),
           growth_(growth),
           weights_(field.dimension(), 0.0),
           gradient_(field.dimension(), 0.0),
@@ -50,10 +51,11 @@ class LBFGS {
     // gradient cut short by the clock goes on with the next call. A pass is one visit of each block: total() of them.
     Index run(Index max_visits, double seconds) {
         const Deadline deadline(seconds);
+        Team team(threads_);
         confirmation_.discard();
         const Index before = visits_, last = visits_ + max_visits;
         while (visits_ < last && !stalled_) {
-            if (extending_ ? !extend(deadline, last) : !evaluate(deadline, last)) break;
+            if (extending_ ? !extend(deadline, last, team) : !evaluate(deadline, last, team)) break;
         }
         return visits_ - before;
     }
@@ -61,7 +63,8 @@ class LBFGS {
     // The certificate of the current weights: at hand where the sample is complete, otherwise by a full pass.
     bool confirm(double seconds) {
         if (certified_ || !started_) return started_;
-        if (!confirmation_.run(Deadline(seconds), [&](double* w) { std::copy(weights_.begin(), weights_.end(), w); }))
+        Team team(threads_);
+        if (!confirmation_.run(Deadline(seconds), team, [&](double* w) { std::copy(weights_.begin(), weights_.end(), w); }))
             return false;
         certificate_ = confirmation_.certificate();
         return true;
@@ -112,14 +115,14 @@ class LBFGS {
 
    private:
     // Value and gradient at trial_, in slices, and what follows from them; true when complete.
-    bool evaluate(const Deadline& deadline, Index last_visit) {
+    bool evaluate(const Deadline& deadline, Index last_visit, Team& team) {
         if (cursor_ == 0) {
             const double l2 = field_.l2();
             const double share = sample_weight_ / total_weight_;  // the sum is scaled up at the end
             for (Index k = 0; k < field_.dimension(); ++k) trial_gradient_[k] = share * l2 * trial_[k];
             objective_.reset();
         }
-        if (!visit(deadline, last_visit, trial_, sample_)) return false;
+        if (!visit(deadline, last_visit, trial_, sample_, team)) return false;
         cursor_ = 0;
         const double up = total_weight_ / sample_weight_;
         if (up != 1.0) scale(field_.dimension(), up, trial_gradient_.data());
@@ -136,24 +139,26 @@ class LBFGS {
     }
 
     // Adds the losses of the blocks from the cursor to `end`, at w, in slices.
-    bool visit(const Deadline& deadline, Index last_visit, const std::vector<double>& w, Index end) {
+    bool visit(const Deadline& deadline, Index last_visit, const std::vector<double>& w, Index end, Team& team) {
         while (cursor_ < end) {
-            objective_.add(order_[cursor_++], w.data(), trial_gradient_.data());
-            ++visits_;
+            const Index count = std::min({objective_.window(team), end - cursor_, last_visit - visits_});
+            objective_.add(order_.data() + cursor_, count, w.data(), trial_gradient_.data(), team);
+            cursor_ += count;
+            visits_ += count;
             if ((deadline.passed() || visits_ == last_visit) && cursor_ < end) return false;
         }
         return true;
     }
 
     // Lets the sample grow after a step: the new blocks at weights_, in slices.
-    bool extend(const Deadline& deadline, Index last_visit) {
+    bool extend(const Deadline& deadline, Index last_visit, Team& team) {
         if (cursor_ == 0) {
             next_sample_ = std::min(total(), static_cast<Index>(growth_ * static_cast<double>(sample_)) + 1);
             cursor_ = sample_;
             std::fill(trial_gradient_.begin(), trial_gradient_.end(), 0.0);
             objective_.reset();
         }
-        if (!visit(deadline, last_visit, weights_, next_sample_)) return false;
+        if (!visit(deadline, last_visit, weights_, next_sample_, team)) return false;
         cursor_ = 0;
         extending_ = false;
         const double l2 = field_.l2(), penalty = objective_.penalty(weights_.data());
@@ -271,6 +276,7 @@ class LBFGS {
     }
 
     const F& field_;
+    Index threads_;
     double growth_;
     std::vector<double> weights_, gradient_, step_direction_, trial_, trial_gradient_;
     Curvature curvature_;

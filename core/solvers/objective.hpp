@@ -8,6 +8,7 @@
 #include "math/vector.hpp"
 #include "solvers/archive.hpp"
 #include "solvers/certificate.hpp"
+#include "threads/team.hpp"
 
 namespace dualfield {
 
@@ -24,24 +25,35 @@ class Objective {
 
     // Adds the loss of block i and, where `gradient` is not null, its gradient c_i (E_w F - F_i).
     void add(Index i, const double* w, double* gradient) {
-        const double c = field_.sample_weight(i);
-        if (!(c > 0.0)) return;
-        const Index size = field_.compact_size(i);
-        double* theta = room(potentials_, size);
-        double* m = room(marginals_, size);
-        field_.score(i, w, theta);
-        magnitude_ += c * field_.magnitude(i, theta) * rounding_growth(size);
-        field_.center(i, theta);
-        const double log_z = gradient ? field_.infer(i, theta, m, oracle_) : field_.log_partition(i, theta, oracle_);
-        const double true_score = field_.true_score(i, theta);
-        losses_.add(c * (log_z - true_score));
-        magnitude_ += c * (std::abs(log_z) + std::abs(true_score));
-        ++oracle_calls_;
-        if (!gradient) return;
-        field_.subtract_truth(i, m);
-        field_.pull(i, m, direction_);
-        field_.apply(gradient, c, direction_);
+        Team alone(1);
+        add(&i, 1, w, gradient, alone);
     }
+
+    // The same for several blocks, kWindow of them at most, on the threads of a team. Sums are taken in the order of the
+    // blocks, so that they do not depend on the threads.
+    void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) {
+        if (static_cast<Index>(workers_.size()) < team.size()) workers_.resize(team.size());
+        if (static_cast<Index>(slots_.size()) < count) slots_.resize(count);
+        team.for_each(count, [&](Index k, Index member) {
+            look_at(blocks[k], w, gradient != nullptr, workers_[member], slots_[k]);
+        });
+        if (gradient)
+            team.run([&](Index member) {
+                for (Index k = 0; k < count; ++k)
+                    if (slots_[k].weight > 0.0)
+                        field_.apply(gradient, slots_[k].weight, slots_[k].direction, {member, team.size()});
+            });
+        for (Index k = 0; k < count; ++k) {
+            if (!(slots_[k].weight > 0.0)) continue;
+            losses_.add(slots_[k].loss);
+            magnitude_ += slots_[k].magnitude;
+            ++oracle_calls_;
+        }
+    }
+
+    // How many blocks to add at once: one alone, or enough that a team seldom waits.
+    static constexpr Index kWindow = 32;
+    static Index window(const Team& team) { return team.size() == 1 ? 1 : kWindow; }
 
     // The sums of a pass in the making.
     void archive(Archive& archive) {
@@ -55,13 +67,40 @@ class Objective {
     Index oracle_calls() const { return oracle_calls_; }
 
    private:
+    struct Worker {
+        typename F::Workspace oracle;
+        std::vector<double> potentials, marginals;
+    };
+    struct Slot {
+        typename F::Direction direction;
+        double weight, loss, magnitude;
+    };
+
+    void look_at(Index i, const double* w, bool with_gradient, Worker& worker, Slot& slot) const {
+        const double c = slot.weight = field_.sample_weight(i);
+        if (!(c > 0.0)) return;
+        const Index size = field_.compact_size(i);
+        double* theta = room(worker.potentials, size);
+        double* m = room(worker.marginals, size);
+        field_.score(i, w, theta);
+        slot.magnitude = c * field_.magnitude(i, theta) * rounding_growth(size);
+        field_.center(i, theta);
+        const double log_z =
+            with_gradient ? field_.infer(i, theta, m, worker.oracle) : field_.log_partition(i, theta, worker.oracle);
+        const double true_score = field_.true_score(i, theta);
+        slot.loss = c * (log_z - true_score);
+        slot.magnitude += c * (std::abs(log_z) + std::abs(true_score));
+        if (!with_gradient) return;
+        field_.subtract_truth(i, m);
+        field_.pull(i, m, slot.direction);
+    }
+
     const F& field_;
     CompensatedSum losses_;
     double magnitude_ = 0.0;
     Index oracle_calls_ = 0;
-    typename F::Workspace oracle_;
-    typename F::Direction direction_;
-    std::vector<double> potentials_, marginals_;
+    std::vector<Worker> workers_;
+    std::vector<Slot> slots_;
 };
 
 // P(w), and its gradient where `gradient` is not null.

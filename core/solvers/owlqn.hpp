@@ -28,8 +28,9 @@ template <Field F>
 class OWLQN {
    public:
     // centre: the weights a, or null for zero.
-    OWLQN(const F& field, Index corrections, double l1, const double* centre)
+    OWLQN(const F& field, Index corrections, double l1, const double* centre, Index threads)
         : field_(field),
+          threads_(threads),
           penalty_{l1, field.l2()},
           change_(field.dimension(), 0.0),
           gradient_(field.dimension(), 0.0),
@@ -57,8 +58,9 @@ class OWLQN {
     // gradient cut short by the clock goes on with the next call.
     Index run(Index max_visits, double seconds) {
         const Deadline deadline(seconds);
+        Team team(threads_);
         const Index before = visits_, last = visits_ + max_visits;
-        while (visits_ < last && !stalled_ && evaluate(deadline, last)) {
+        while (visits_ < last && !stalled_ && evaluate(deadline, last, team)) {
         }
         return visits_ - before;
     }
@@ -106,7 +108,7 @@ class OWLQN {
 
    private:
     // Value and gradient at trial_, in slices, and what follows from them; true when complete.
-    bool evaluate(const Deadline& deadline, Index last_visit) {
+    bool evaluate(const Deadline& deadline, Index last_visit, Team& team) {
         const Index d = field_.dimension();
         if (cursor_ == 0) {
             for (Index k = 0; k < d; ++k) trial_gradient_[k] = penalty_.l2 * trial_[k];
@@ -114,8 +116,10 @@ class OWLQN {
         }
         const double* w = centre_.empty() ? trial_.data() : point_.data();
         while (cursor_ < total()) {
-            objective_.add(order_[cursor_++], w, trial_gradient_.data());
-            ++visits_;
+            const Index count = std::min({objective_.window(team), total() - cursor_, last_visit - visits_});
+            objective_.add(order_.data() + cursor_, count, w, trial_gradient_.data(), team);
+            cursor_ += count;
+            visits_ += count;
             if ((deadline.passed() || visits_ == last_visit) && cursor_ < total()) return false;
         }
         cursor_ = 0;
@@ -238,6 +242,7 @@ class OWLQN {
     }
 
     const F& field_;
+    Index threads_;
     ElasticNet penalty_;
     std::vector<double> change_, gradient_, pseudo_, direction_, trial_, trial_gradient_;
     std::vector<double> free_;            // one for weights that may move, zero for the others

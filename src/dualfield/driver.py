@@ -68,6 +68,7 @@ def solve(
     random_state: int | np.random.RandomState | None = None,
     *,
     start: npt.ArrayLike | None = None,
+    n_jobs: int | None = 1,
 ) -> Solution:
     """Minimise a field's objective and prove how close the result is.
 
@@ -96,6 +97,8 @@ def solve(
     start : array, shape (dimension,), optional
         Weights to begin at, by default zero. Where the objective is not convex (approximate inference), the result
         may depend on them. Methods on the dual refuse them: their weights belong to marginals.
+    n_jobs : int or None
+        Threads of a solver that is named, if it can use them; −1 for all cores. A solver object has its own.
 
     Returns
     -------
@@ -112,7 +115,7 @@ def solve(
     ('exact', True)
     """
     reason = field.default_solver.reason if solver == "auto" else ""
-    solver = resolve(solver, field.default_solver)
+    solver = resolve(solver, field.default_solver, n_jobs)
     check_limits(tol, max_passes)
     if callback_every is not None:
         check_count("solve", "callback_every", callback_every, 1)

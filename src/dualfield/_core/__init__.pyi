@@ -403,6 +403,8 @@ class _SDCA(_Dual):
         sampling: str,
         non_uniformity: float,
         permutation_every: int,
+        threads: int,
+        window: int,
         accelerate: bool,
         step: str,
         subprecision: float,
@@ -426,9 +428,10 @@ class _OEG(_Dual):
         sampling: str,
         non_uniformity: float,
         permutation_every: int,
+        threads: int,
+        window: int,
         accelerate: bool,
         secant: bool,
-        epsilon: float,
         seed: int,
     ) -> None: ...
 
@@ -525,10 +528,14 @@ class _QuasiNewton(_Certified):
     def visits_per_pass(self) -> int: ...
 
 class _LBFGS(_QuasiNewton):
-    def __init__(self, field: _Field, corrections: int, first_sample: int, growth: float, seed: int) -> None: ...
+    def __init__(
+        self, field: _Field, corrections: int, first_sample: int, growth: float, threads: int, seed: int
+    ) -> None: ...
 
 class _OWLQN(_QuasiNewton):
-    def __init__(self, field: _Field, corrections: int, l1: float, centre: Floats | None) -> None: ...
+    def __init__(
+        self, field: _Field, corrections: int, l1: float, centre: Floats | None, threads: int
+    ) -> None: ...
 
 class _Stochastic(_Certified):
     def confirmed_weights(self) -> Floats: ...

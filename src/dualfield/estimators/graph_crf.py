@@ -58,7 +58,8 @@ class GraphCRF(GraphModel):
     max_passes : int
         The most passes over the data.
     n_jobs : int or None
-        Threads that prediction uses; −1 for all cores. Training runs on one.
+        Threads of training, if the solver can use them and is named, and of prediction; −1 for all cores. A solver
+        object has its own ``n_jobs``.
     random_state : int, RandomState or None
         Seed of the sampling; the same seed gives the same result.
     verbose : int

@@ -44,7 +44,8 @@ class SoftmaxRegression(ClassifierMixin, Estimator):
     bias : bool
         Whether classes have a bias weight.
     n_jobs : int or None
-        Threads that prediction uses; −1 for all cores. Training runs on one.
+        Threads of training, if the solver can use them and is named, and of prediction; −1 for all cores. A solver
+        object has its own ``n_jobs``.
     warm_start : bool
         Keep the solver's state and go on from it when ``fit`` is called again with the same data.
     random_state : int, RandomState or None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from dualfield.fields.base import Choice, check_l1, check_l2
 from dualfield.reporting import ProgressBar
 from dualfield.solution import Solution
 from dualfield.solvers import Run, resolve
+from dualfield.threads import thread_count
 
 __all__ = ["check_parameters", "in_parts", "in_ranges", "train"]
 
@@ -31,7 +31,7 @@ def check_parameters(estimator: Any) -> None:
     resolve(estimator.solver, Choice("oeg", "only to check the name"))
     check_l2(estimator.l2, check_l1(getattr(estimator, "l1", 0.0)))
     check_limits(estimator.tol, estimator.max_passes)
-    _threads(estimator.n_jobs)
+    thread_count(estimator.n_jobs)
 
 
 def train(
@@ -47,7 +47,9 @@ def train(
     """
     state: Run | None = getattr(estimator, "_run", None) if estimator.warm_start else None
     if state is not None:
-        if field.same_as(state.field) and state.solver == resolve(estimator.solver, field.default_solver):
+        if field.same_as(state.field) and state.solver == resolve(
+            estimator.solver, field.default_solver, estimator.n_jobs
+        ):
             field = state.field
         else:
             warnings.warn(
@@ -69,6 +71,7 @@ def train(
             state=state,
             random_state=estimator.random_state,
             start=None if state is not None else start(),
+            n_jobs=estimator.n_jobs,
         )
     estimator._run = solution.state if estimator.warm_start else None
     solution.state = None
@@ -90,20 +93,9 @@ def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -
 
     The compiled core releases Python's lock, so threads are enough.
     """
-    workers = min(_threads(n_jobs), max(n, 1))
+    workers = min(thread_count(n_jobs), max(n, 1))
     if workers == 1:
         return [function(0, n)]
     bounds = np.linspace(0, n, workers + 1).astype(int).tolist()
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(function, bounds[:-1], bounds[1:]))
-
-
-def _threads(n_jobs: int | None) -> int:
-    """The number of threads that ``n_jobs`` asks for; −1 means all cores."""
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0 or n_jobs < -1:
-        raise ValueError(f"n_jobs must be a positive integer, -1 for all cores, or None; got {n_jobs!r}.")
-    if n_jobs > 0:
-        return int(n_jobs)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from dualfield.fields.base import Choice
 from dualfield.solvers.adagrad import AdaGrad
 from dualfield.solvers.base import Bound, Run, Solver
@@ -51,19 +53,22 @@ _BY_NAME = {_WORDS.get(name, name.lower()): solver for name, solver in BY_CLASS_
 NAMES = tuple(_BY_NAME)
 
 
-def resolve(solver: Solver | str, auto: Choice) -> Solver:
+def resolve(solver: Solver | str, auto: Choice, n_jobs: int | None = 1) -> Solver:
     """The solver for a name; ``auto`` is what "auto" stands for.
+
+    A solver that is named takes ``n_jobs`` threads if it can; a solver that is given has an ``n_jobs`` of its own.
 
     Examples
     --------
-    >>> resolve("lbfgs", Choice("oeg", "it is fast"))
-    LBFGS(corrections=10)
+    >>> resolve("lbfgs", Choice("oeg", "it is fast"), n_jobs=2)
+    LBFGS(corrections=10, n_jobs=2)
     """
     if isinstance(solver, Solver):
         return solver
-    if solver == "auto":
-        return _BY_NAME[auto.name](**auto.options)
-    if isinstance(solver, str) and solver in _BY_NAME:
-        return _BY_NAME[solver]()
+    if isinstance(solver, str) and (solver == "auto" or solver in _BY_NAME):
+        name, options = (auto.name, auto.options) if solver == "auto" else (solver, {})
+        kind = _BY_NAME[name]
+        threads = {"n_jobs": n_jobs} if any(field.name == "n_jobs" for field in fields(kind)) else {}
+        return kind(**options, **threads)
     names = ", ".join(repr(name) for name in ("auto", *_BY_NAME))
     raise ValueError(f"solver must be one of {names}, or an object from dualfield.solvers; got {solver!r}.")

@@ -11,8 +11,11 @@ import numpy.typing as npt
 
 from dualfield.fields import Field
 from dualfield.solvers.base import Bound, MarginalsRun, Solver, check_count, check_number
+from dualfield.threads import thread_count
 
 __all__ = ["DualRun", "DualSolver", "Sampling", "one_of"]
+
+WINDOW_OF_A_THREAD = 8  # updates; more of them wait for each other less, and know less of each other
 
 Sampling = Literal["gap", "uniform", "importance", "gap*importance", "max", "safemax", "residual"]
 
@@ -26,6 +29,7 @@ class DualSolver(Solver):
     permutation_every: int = 4
     refresh_every: int = 0
     accelerate: bool = False
+    n_jobs: int | None = 1
 
     samplings: ClassVar[tuple[str, ...]] = ("gap", "uniform", "importance", "gap*importance", "max", "safemax")
 
@@ -36,13 +40,17 @@ class DualSolver(Solver):
         check_count(self.name, "refresh_every", self.refresh_every, 0)
         if not isinstance(self.accelerate, bool):
             raise ValueError(f"{self.name}: accelerate must be True or False; got {self.accelerate!r}.")
+        thread_count(self.n_jobs, self.name)
 
-    def _draws(self) -> tuple[str, float, int, bool]:
-        """The rule, its share of the draws, the period of permutations, and acceleration, as the core takes them."""
+    def _draws(self) -> tuple[str, float, int, int, int, bool]:
+        """The rule, its share of the draws, the period of permutations, threads, window, and acceleration."""
+        threads = thread_count(self.n_jobs, self.name)
         return (
             self.sampling,
             float(self.non_uniformity),
             0 if self.sampling == "uniform" else int(self.permutation_every),
+            threads,
+            1 if threads == 1 else WINDOW_OF_A_THREAD * threads,
             self.accelerate,
         )
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from dualfield.fields import Field
 from dualfield.solvers.base import Solver, check_count, check_number, compiled
 from dualfield.solvers.lbfgs import LBFGSRun
+from dualfield.threads import thread_count
 
 __all__ = ["Hybrid"]
 
@@ -31,6 +32,8 @@ class Hybrid(Solver):
         The factor by which the sample grows.
     corrections : int
         How many past steps describe the curvature.
+    n_jobs : int or None
+        Threads that share each gradient; −1 for all cores. The result does not depend on how many there are.
 
     Examples
     --------
@@ -42,6 +45,7 @@ class Hybrid(Solver):
     first_sample: int = 1
     growth: float = 1.1
     corrections: int = 10
+    n_jobs: int | None = 1
 
     name: ClassVar[str] = "Hybrid"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
@@ -50,8 +54,12 @@ class Hybrid(Solver):
         check_count(self.name, "first_sample", self.first_sample, 1)
         check_number(self.name, "growth", self.growth, lambda x: 1 <= x < math.inf, "at least 1")
         check_count(self.name, "corrections", self.corrections, 1)
+        thread_count(self.n_jobs, self.name)
 
     def start(self, field: Field, seed: int) -> LBFGSRun:
         """Bind to a field, at weights zero; ``seed`` orders the blocks."""
-        core = compiled("LBFGS", field)(field.core, self.corrections, self.first_sample, float(self.growth), seed)
+        threads = thread_count(self.n_jobs)
+        core = compiled("LBFGS", field)(
+            field.core, self.corrections, self.first_sample, float(self.growth), threads, seed
+        )
         return LBFGSRun(self, field, core)

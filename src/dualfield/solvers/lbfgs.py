@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dualfield.fields import Field
 from dualfield.solvers.base import Bound, Run, Solver, check_count, compiled
+from dualfield.threads import thread_count
 
 __all__ = ["LBFGS", "LBFGSRun"]
 
@@ -35,9 +36,12 @@ class LBFGS(Solver):
     ----------
     corrections : int
         How many past steps describe the curvature.
+    n_jobs : int or None
+        Threads that share each gradient; −1 for all cores. The result does not depend on how many there are.
     """
 
     corrections: int = 10
+    n_jobs: int | None = 1
 
     name: ClassVar[str] = "LBFGS"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
@@ -45,13 +49,15 @@ class LBFGS(Solver):
 
     def __post_init__(self) -> None:
         check_count("LBFGS", "corrections", self.corrections, 1)
+        thread_count(self.n_jobs, "LBFGS")
 
     def start(self, field: Field, seed: int) -> LBFGSRun:
         """Bind to a field, at weights zero; ``seed`` has no effect."""
+        threads = thread_count(self.n_jobs)
         if field.l1 > 0 or field.centre is not None:
-            core = compiled("OWLQN", field)(field.core, self.corrections, field.l1, field.centre)
+            core = compiled("OWLQN", field)(field.core, self.corrections, field.l1, field.centre, threads)
             return LBFGSRun(self, field, core)
-        return LBFGSRun(self, field, compiled("LBFGS", field)(field.core, self.corrections, _EVERY_BLOCK, 1.0, seed))
+        return LBFGSRun(self, field, compiled("LBFGS", field)(field.core, self.corrections, _EVERY_BLOCK, 1.0, threads, seed))
 
 
 class LBFGSRun(Run):

@@ -54,6 +54,10 @@ class OEG(DualSolver):
         Work on proximal problems ``P(w) + κ/2 ‖w − z‖²``, a pass or some each, and extrapolate z between them (Lin,
         Mairal & Harchaoui 2015). κ adapts itself. Under weak regularisation this saves most of the passes; under
         strong it costs little. Two more vectors as long as the weights.
+    n_jobs : int or None
+        Threads; −1 for all cores. With more than one, 8 blocks a thread are updated at a time from the same weights, and
+        each step reckons with the curvature of the others. The result depends on how many threads there are, but not on
+        their timing.
     step : {"secant", "published"}
         How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
         says; or up by 1.05, as published.

@@ -1,0 +1,104 @@
+"""Threads: what a run finds depends on how many there are at most, and never on their timing."""
+
+from __future__ import annotations
+
+import multiprocessing
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from sklearn.model_selection import cross_val_score
+
+from dualfield import LBFGS, OEG, SDCA, ChainCRF, SoftmaxRegression, solve
+from dualfield.datasets import make_travel
+from dualfield.fields import Field
+from dualfield.solvers import Hybrid, Solver, resolve
+from dualfield.solvers.base import compiled
+from dualfield.solvers.dual import WINDOW_OF_A_THREAD
+from tests.zoo import PROBLEMS, problem
+
+every_kind = pytest.mark.parametrize("name", [name for name in PROBLEMS if problem(name).exact and not problem(name).l1])
+
+
+def after(core: Any, passes: int) -> tuple[npt.NDArray[np.float64], float]:
+    """The weights and the dual value after some passes."""
+    while not core.start(3600.0):
+        pass
+    assert core.run(passes * core.updates_per_pass, 3600.0) == passes * core.updates_per_pass
+    return core.weights(), core.dual
+
+
+def made(field: Field, method: str, threads: int, window: int) -> Any:
+    if method == "OEG":
+        return compiled(method, field)(field.core, "gap", 0.8, 3, threads, window, True, True, 5)
+    return compiled(method, field)(
+        field.core, "gap", 0.8, 3, threads, window, False, "newton", 1e-3, 0.0, "mixture", 0.0, 5
+    )
+
+
+@pytest.mark.parametrize("method", ["OEG", "SDCA"])
+@every_kind
+def test_threads_change_no_bit_of_a_window(method: str, name: str) -> None:
+    field = problem(name)
+    alone = after(made(field, method, 1, 6), 4)
+    for threads in (2, 3):
+        weights, dual = after(made(field, method, threads, 6), 4)
+        np.testing.assert_allclose(weights, alone[0], rtol=0, atol=0)
+        assert dual == pytest.approx(alone[1], rel=1e-13)  # a sum over parts
+
+
+@pytest.mark.parametrize("method", ["OEG", "SDCA"])
+@every_kind
+def test_the_weights_belong_to_the_marginals_after_windows(method: str, name: str) -> None:
+    core = made(problem(name), method, 2, 5)
+    weights, dual = after(core, 3)
+    while not core.confirm(3600.0):
+        pass
+    np.testing.assert_allclose(core.confirmed_weights(), weights, rtol=1e-9, atol=1e-9 * np.abs(weights).max())
+    primal, lower, _ = core.certificate
+    assert lower <= primal
+    assert dual == pytest.approx(lower, rel=1e-9, abs=1e-9 * primal)
+
+
+@every_kind
+@pytest.mark.parametrize("solver", [LBFGS, Hybrid])
+def test_gradients_do_not_depend_on_threads(solver: type[Solver], name: str) -> None:
+    field = problem(name)
+    one, other = (solve(field, solver(n_jobs=n), tol=0.0, max_passes=6, random_state=0) for n in (1, 3))
+    assert np.array_equal(one.weights, other.weights)
+    assert (one.primal, one.duality_gap) == (other.primal, other.duality_gap)
+
+
+def test_named_solvers_take_the_threads_that_are_asked_for() -> None:
+    auto = problem("chain-dense").default_solver
+    assert resolve("oeg", auto, 3) == OEG(n_jobs=3)
+    assert resolve("sag", auto, 3) == resolve("sag", auto)  # has no threads
+    assert resolve(SDCA(n_jobs=2), auto, 3) == SDCA(n_jobs=2)
+    assert OEG(n_jobs=3)._draws()[3:5] == (3, 3 * WINDOW_OF_A_THREAD)
+    assert OEG()._draws()[3:5] == (1, 1)
+
+
+@pytest.mark.parametrize("solver", [OEG, SDCA, LBFGS, Hybrid])
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, True, "two"])
+def test_numbers_of_threads_that_make_no_sense_are_refused(solver: Any, n_jobs: Any) -> None:
+    with pytest.raises(ValueError, match=r"n_jobs must be a positive integer, -1 for all cores, or None; got "):
+        solver(n_jobs=n_jobs)
+
+
+def fitted(seed: int) -> float:
+    X, y = make_travel(40, random_state=seed)
+    return float(ChainCRF(n_jobs=2, random_state=0).fit(X, y).solution_.primal)
+
+
+def test_a_process_may_fork_between_runs() -> None:
+    here = fitted(0)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(fitted, [0, 0]) == [here, here]
+
+
+def test_estimators_train_on_threads_inside_processes() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    y = X[:, 0] > 0
+    scores = cross_val_score(SoftmaxRegression(n_jobs=2, random_state=0), X, y, n_jobs=2, cv=3)
+    assert scores.min() > 0.7

@@ -18,6 +18,7 @@ struct BlockCounts {
     Index block = -1;
     std::vector<double> rows;   // a count row for each distinct attribute of the block
     std::vector<double> dense;  // all other weights
+    std::vector<double> pairs;  // a count for each weight of the block's attributes of pairs, where there are such
 };
 
 // What every solver needs.

@@ -164,8 +164,9 @@ class Template:
         vocabulary: Vocabulary | Columns | None = None,
         min_count: int = 1,
         hash_bits: int | None = None,
+        bigram_vocabulary: Vocabulary | Columns | None = None,
     ) -> Encoded:
-        """Make and number the attributes of the unigram rules.
+        """Make and number the attributes of the unigram rules and, as ``bigrams`` of the result, of the bigram rules.
 
         Parameters
         ----------
@@ -179,13 +180,21 @@ class Template:
         hash_bits : int, optional
             Number an attribute by the first ``hash_bits`` bits of a hash of its string instead: no vocabulary, and
             attributes that collide share a weight. ``vocabulary`` may then be the ``Columns`` of an earlier result.
+        bigram_vocabulary : Vocabulary, optional
+            The same as ``vocabulary`` for the attributes of the bigram rules.
 
         Returns
         -------
         encoded : Encoded
-            An attribute that several rules make at one token has their number as its value, as in CRF++ and Wapiti.
+            Its ``bigrams`` is None where the template has no bigram rules with cells. An attribute that several rules
+            make at one token has their number as its value, as in CRF++ and Wapiti.
         """
-        return self._encoded(tokens, vocabulary, min_count, hash_bits, bigrams=False)
+        if not isinstance(tokens, Tokens):
+            tokens = Tokens.from_rows(tokens)
+        encoded = self._encoded(tokens, vocabulary, min_count, hash_bits, bigrams=False)
+        if not self.bigrams:
+            return encoded
+        return encoded.with_bigrams(self.encode_bigrams(tokens, bigram_vocabulary, min_count, hash_bits))
 
     def encode_bigrams(
         self,

@@ -58,9 +58,13 @@ class PairFeatures {
     }
 
     Index size() const { return rows_.size(); }  // how many weights there are
+
+    // Of the block's vector.
     Index size_of(Index i) const {
-        return distinct_in(i) == 0 ? 0 : end_of(blocks_[i + 1] - 1);
-    }  // of the block's vector
+        if (blocks_[i] == blocks_[i + 1]) return 0;
+        const Distinct& last = distinct_[blocks_[i + 1] - 1];
+        return last.begin + rows_.row(last.attribute).length;
+    }
 
     // theta = the weights that the block touches
     void score(Index i, const double* w, double* theta) const {
@@ -154,8 +158,6 @@ class PairFeatures {
     };
 
     Index matrix() const { return rows_.labels() * rows_.labels(); }
-    Index distinct_in(Index i) const { return blocks_[i + 1] - blocks_[i]; }
-    Index end_of(Index d) const { return distinct_[d].begin + rows_.row(distinct_[d].attribute).length; }
 
     void find_distinct(Index i, std::vector<std::int32_t>& present) {
         const Index first = data_.indptr[data_.offsets[i]], last = data_.indptr[data_.offsets[i + 1]];

@@ -272,7 +272,7 @@ class ChainCRF(BaseEstimator):
         --------
         >>> crf = ChainCRF(random_state=0)
         >>> words = [["a", "a", "b"], ["b", "b", "a"]]
-        >>> X = [[["word"]] * 3 for _ in words]
+        >>> X = [[[w[0]], ["?"], ["?"]] for w in words]
         >>> same = [[["?"], *([f"same={s == t}"] for s, t in zip(w, w[1:]))] for w in words]
         >>> encoded = crf.encode(X, bigrams=same)
         >>> crf.fit(encoded, [["X", "X", "Y"], ["Y", "Y", "X"]]).predict(encoded)

@@ -8,7 +8,7 @@ applies without a Python object per token.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -41,6 +41,8 @@ class Template:
         the fifth.
     transitions : bool
         Whether the template asks for weights of label pairs alone, as ``B`` does in CRF++.
+    bigrams : iterable of Rule
+        Further rules, taken as of kind "bigram": their attributes have a weight per pair of labels.
 
     Examples
     --------
@@ -55,8 +57,15 @@ class Template:
     ['U00:_B-1/the', 'U01:DT', 'U00:the/cat', 'U01:NN']
     """
 
-    def __init__(self, rules: Iterable[Rule], *, outside: Outside = "nothing", transitions: bool = True) -> None:
-        self.rules = tuple(rules)
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        *,
+        outside: Outside = "nothing",
+        transitions: bool = True,
+        bigrams: Iterable[Rule] = (),
+    ) -> None:
+        self.rules = (*rules, *map(_as_bigram, bigrams))
         self.outside: Outside = outside
         self.transitions = bool(transitions)
         if not all(isinstance(rule, Rule) for rule in self.rules):
@@ -270,6 +279,17 @@ class Template:
             vocabulary = Vocabulary.from_core(names)
         assert vocabulary is not None
         return Encoded(tokens.offsets, indptr, indices, values, vocabulary)
+
+
+def _as_bigram(rule: Rule) -> Rule:
+    if not isinstance(rule, Rule):
+        raise TypeError("bigrams are Rules; see dualfield.features.rules.")
+    if not rule.cells:
+        raise ValueError(
+            f"the bigram {str(rule)!r} has no cell, so it is a weight of label pairs alone; give transitions=True "
+            "instead."
+        )
+    return replace(rule, kind="bigram")
 
 
 def _check_numbering(vocabulary: Vocabulary | Columns | None, min_count: int, hash_bits: int | None) -> None:

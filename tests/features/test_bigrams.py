@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield.features import Columns, Encoded, EncodedLabels, Vocabulary, encode, known_bigrams
@@ -50,6 +50,7 @@ def test_values_stay_with_their_bigrams() -> None:
     assert bigrams.indptr.tolist() == [0, 0, 2, 4, 4, 4, 6]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=5))
 def test_indexing_takes_bigrams_along(chosen: list[int]) -> None:
     expected = encode([X[i] for i in chosen], bigrams=[PAIRS[i] for i in chosen])

@@ -87,6 +87,8 @@ class WrittenOut:
         for part in ("bias", "begin", "end"):
             if getattr(layout, part):
                 keys += [(part, k) for k in range(K)]
+        if layout.bigrams is not None:
+            keys += [("bigram", b, *divmod(int(pair), K)) for b, pair in _bigram_weights(layout.bigrams)]
         return {key: place for place, key in enumerate(keys)}
 
     def _chain_block(self, i: int, c: float) -> Block:
@@ -107,6 +109,8 @@ class WrittenOut:
                 add(row, ("bias", label), 1.0)
                 if t > 0:
                     add(row, ("edge", labels[t - 1], label), 1.0)
+                    for b, value in _bigrams_at(encoded, first + t):
+                        add(row, ("bigram", b, labels[t - 1], label), value)
                 for e in range(encoded.indptr[first + t], encoded.indptr[first + t + 1]):
                     value = 1.0 if encoded.values is None else encoded.values[e]
                     add(row, ("state", int(encoded.indices[e]), label), value)
@@ -136,6 +140,25 @@ class WrittenOut:
         labels = np.tile(field.codes[offsets[i] : offsets[i + 1]], (K, 1))
         labels[:, v - offsets[i]] = np.arange(K)
         return Block(all_labellings(1, K), np.array([graph_features(field, i, y) for y in labels]), [field.codes[v]], c)
+
+
+def _bigram_weights(layout: Any) -> list[tuple[int, int]]:
+    """(attribute, pair) of each weight of bigrams."""
+    if layout.starts is None:
+        return [(b, pair) for b in range(layout.n_bigrams) for pair in layout.pairs.tolist()]
+    return [
+        (b, pair)
+        for b in range(layout.n_bigrams)
+        for pair in layout.pairs[layout.starts[b] : layout.starts[b + 1]].tolist()
+    ]
+
+
+def _bigrams_at(encoded: Any, position: int) -> list[tuple[int, float]]:
+    bigrams = encoded.bigrams
+    if bigrams is None:
+        return []
+    entries = range(bigrams.indptr[position], bigrams.indptr[position + 1])
+    return [(int(bigrams.indices[e]), 1.0 if bigrams.values is None else bigrams.values[e]) for e in entries]
 
 
 def allowed_rows(field: Any, i: int, labellings: Any) -> Any:

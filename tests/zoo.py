@@ -5,11 +5,13 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from dualfield import LBFGS, OEG, SDCA, Constraints, Solution, fields, solve
+from dualfield.features import encode
 from dualfield.fields import Field
 from dualfield.solvers import GDMM, IDAL, SAG, SAGA, SGD, SMD, SVRG, AdaGrad, Hybrid, SoftBCFW, SoftSDCA, Solver
 
@@ -166,6 +168,39 @@ def chain_of_allowed(n: int) -> Field:
     return fields.Chain(X, y, constraints=FALLS, allowed=allowed_around(y, 3), l2=0.1)
 
 
+def bigram_sequences(n: int, seed: int = 0, valued: bool = False, longest: int = 5) -> tuple[Any, list[Any]]:
+    """Words as attributes, and of pairs of them what decides whether a label is the one before or the next."""
+    random = np.random.default_rng(seed)
+    X, pairs, y = [], [], []
+    for _ in range(n):
+        words = random.geometric(0.4, size=random.integers(1, longest + 1)).tolist()
+        labels = [int(random.integers(3))]
+        for a, b in pairwise(words):
+            stays = (a == b) ^ (random.random() < 0.2)
+            labels.append(labels[-1] if stays else (labels[-1] + 1) % 3)
+        kinds = [f"same={a == b}" for a, b in zip([0, *words], words, strict=False)]
+        values = random.normal(size=len(words)).tolist()
+        X.append([[f"word={word}"] for word in words])
+        pairs.append(
+            [{kind: value, "sum": 1.5, f"w={w}": -1.0} for kind, value, w in zip(kinds, values, words, strict=True)]
+            if valued
+            else [[kind, *(["even"] if w % 2 == 0 else [])] for kind, w in zip(kinds, words, strict=True)]
+        )
+        y.append(labels)
+    y[0][0], y[-1][-1], y[-1][0] = 0, 2, 1
+    return encode(X, bigrams=pairs), y
+
+
+def bigrams_of_allowed(n: int) -> Field:
+    """Bigrams, a rule for transitions, and sets of allowed labels at some positions."""
+    X, y = bigram_sequences(n, 3, valued=True, longest=4)
+    for labels in y:
+        for t in range(1, len(labels)):
+            labels[t] = max(labels[t], labels[t - 1] - 1)
+        labels[-1] = max(labels[-1], 1)
+    return fields.Chain(X, y, constraints=FALLS, allowed=allowed_around(y, 3))
+
+
 def points(n: int, labels: int = 3, columns: int = 5, seed: int = 0) -> tuple[Any, Any]:
     """Normal vectors and labels that depend on them, with noise."""
     random = np.random.default_rng(seed)
@@ -182,7 +217,7 @@ def weights_with_zeros(n: int) -> Any:
 
 def constrained(name: str) -> bool:
     """Whether some labellings of the problem are forbidden."""
-    return name in ("chain-bio", "chain-iobes", "chain-forbidden", "chain-allowed")
+    return name in ("chain-bio", "chain-iobes", "chain-forbidden", "chain-allowed", "bigrams-allowed")
 
 
 PROBLEMS: dict[str, Callable[[], Field]] = {
@@ -203,6 +238,12 @@ PROBLEMS: dict[str, Callable[[], Field]] = {
     ),
     "chain-forbidden": lambda: chain(*ordered_sequences(12), constraints=FALLS, sample_weight=weights_with_zeros(12)),
     "chain-allowed": lambda: chain_of_allowed(12),
+    "bigrams": lambda: chain(*bigram_sequences(12)),
+    "bigrams-valued": lambda: chain(
+        *bigram_sequences(10, 1, valued=True), sample_weight=weights_with_zeros(10), state_features="observed"
+    ),
+    "bigrams-observed": lambda: chain(*bigram_sequences(12, 2), bigram_features="observed", l2=0.1),
+    "bigrams-allowed": lambda: bigrams_of_allowed(12),
     "multiclass-dense": lambda: fields.Multiclass(*points(30)),
     "multiclass-two-labels": lambda: fields.Multiclass(*points(20, labels=2)),
     "multiclass-bare": lambda: fields.Multiclass(*points(20), bias=False),

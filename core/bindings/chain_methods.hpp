@@ -10,6 +10,25 @@ void bind_chain(nb::class_<F, Base...>& bound) {
     using namespace nb::literals;
     bound
         .def(
+            "chain_potentials",
+            [](const F& field, Vector<double> w, Index i) {
+                check_weights(field, w);
+                check_range(field, i, i + 1);
+                std::vector<double> theta(field.compact_size(i)), masked;
+                field.score(i, w.data(), theta.data());
+                const ChainPotentials chain = chain_of_block(field, i, theta.data(), masked);
+                const std::size_t T = static_cast<std::size_t>(chain.length),
+                                  K = static_cast<std::size_t>(chain.labels),
+                                  matrices = static_cast<std::size_t>(chain.edge_matrices());
+                auto node = new_array<double, 2>({T, K});
+                auto edge = new_array<double, 3>({matrices, K, K});
+                std::copy(chain.node, chain.node + T * K, node.data());
+                std::copy(chain.edge, chain.edge + matrices * K * K, edge.data());
+                return std::make_pair(node, edge);
+            },
+            "weights"_a.noconvert(), "block"_a,
+            "(node, edge) potentials of one block, as oracles take them; -inf for what is impossible.")
+        .def(
             "kbest",
             [](const F& field, Vector<double> w, Index i, Index k) {
                 check_weights(field, w);

@@ -20,13 +20,9 @@ const T* data_or_null(const std::optional<Vector<T>>& array) {
     return array ? array->data() : nullptr;
 }
 
-inline Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indptr,
-                                const Vector<std::int32_t>& indices, const Values& values, Index count) {
-    require(offsets.shape(0) >= 1 && offsets.data()[0] == 0, "offsets must start with 0");
-    const Index blocks = static_cast<Index>(offsets.shape(0)) - 1;
-    for (Index i = 0; i < blocks; ++i)
-        require(offsets.data()[i] < offsets.data()[i + 1], "offsets must increase: no block may be empty");
-    const Index positions = offsets.data()[blocks];
+// Compressed sparse rows, one a position, of attributes below `count`.
+inline void check_entries(Index positions, const Vector<Index>& indptr, const Vector<std::int32_t>& indices,
+                          const Values& values, Index count) {
     require(static_cast<Index>(indptr.shape(0)) == positions + 1 && indptr.data()[0] == 0,
             "indptr must have one entry more than there are positions, and start with 0");
     for (Index p = 0; p < positions; ++p) require(indptr.data()[p] <= indptr.data()[p + 1], "indptr must not decrease");
@@ -35,6 +31,16 @@ inline Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index
     require(!values || static_cast<Index>(values->shape(0)) == entries, "values must be as many as indices");
     for (Index e = 0; e < entries; ++e)
         require(indices.data()[e] >= 0 && indices.data()[e] < count, "an attribute index is out of range");
+}
+
+inline Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indptr,
+                                const Vector<std::int32_t>& indices, const Values& values, Index count) {
+    require(offsets.shape(0) >= 1 && offsets.data()[0] == 0, "offsets must start with 0");
+    const Index blocks = static_cast<Index>(offsets.shape(0)) - 1;
+    for (Index i = 0; i < blocks; ++i)
+        require(offsets.data()[i] < offsets.data()[i + 1], "offsets must increase: no block may be empty");
+    const Index positions = offsets.data()[blocks];
+    check_entries(positions, indptr, indices, values, count);
     return {blocks, offsets.data(), indptr.data(), indices.data(), data_or_null(values), count};
 }
 

@@ -8,6 +8,7 @@ void bind_spans(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
 void bind_graphs(nanobind::module_& m);
 void bind_constrained(nanobind::module_& m);
+void bind_conditioned(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 void bind_primal_solvers(nanobind::module_& m);
 void bind_clique_solvers(nanobind::module_& m);
@@ -25,6 +26,7 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     dualfield::bind_fields(m);
     dualfield::bind_graphs(m);
     dualfield::bind_constrained(m);
+    dualfield::bind_conditioned(m);
     dualfield::bind_solvers(m);
     dualfield::bind_primal_solvers(m);
     dualfield::bind_clique_solvers(m);

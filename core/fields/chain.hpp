@@ -13,6 +13,7 @@
 
 #include "duality/entropy.hpp"
 #include "fields/node_features.hpp"
+#include "oracles/chain_tangent.hpp"
 #include "oracles/forward_backward.hpp"
 #include "oracles/viterbi.hpp"
 
@@ -83,6 +84,26 @@ class Chain {
         return {length(i), labels(), theta, theta + length(i) * labels(), 0};
     }
 
+    // For fields made of this one: how far apart the edges of positions lie, and the matrices that a block has, written out.
+    Index edge_step() const { return 0; }
+    Index edge_matrices(Index) const { return 1; }
+    void write_edges(Index i, const double* theta, double* edges) const {
+        const double* edge = theta + length(i) * labels();
+        std::copy(edge, edge + labels() * labels(), edges);
+    }
+
+    // The compact marginals, and the table where it is not null, that an oracle finds for any potentials of block i. A
+    // buffer for edges, which other chains need, stays as it is.
+    template <class Oracle>
+    double infer_by(Oracle& oracle, Index i, const ChainPotentials& chain, double* table, double* m,
+                    std::vector<double>&) const {
+        const Index K = labels(), T = length(i);
+        double* nodes = table ? table + (T - 1) * K * K : m;
+        const double log_z = oracle.marginals(chain, nodes, table, m + T * K);
+        if (table) std::copy(nodes, nodes + T * K, m);
+        return log_z;
+    }
+
     void score(Index i, const double* w, double* theta) const {
         const double* dense = w + transition_start_;
         nodes_.score(i, w, bias_in(dense), theta);
@@ -114,15 +135,13 @@ class Chain {
     }
 
     double infer(Index i, const double* theta, double* m, Workspace& oracle) const {
-        return oracle.marginals(potentials(i, theta), m, nullptr, m + length(i) * labels());
+        std::vector<double> unused;
+        return infer_by(oracle, i, potentials(i, theta), nullptr, m, unused);
     }
 
     double infer_table(Index i, const double* theta, double* table, double* m, Workspace& oracle) const {
-        const Index K = labels(), T = length(i);
-        double* nodes = table + (T - 1) * K * K;
-        const double log_z = oracle.marginals(potentials(i, theta), nodes, table, m + T * K);
-        std::copy(nodes, nodes + T * K, m);
-        return log_z;
+        std::vector<double> unused;
+        return infer_by(oracle, i, potentials(i, theta), table, m, unused);
     }
 
     double infer_untied(Index i, const double* theta, double* table, Workspace& oracle) const {
@@ -139,12 +158,14 @@ class Chain {
         for (Index t = 0; t < T - 1; ++t) axpy(K * K, 1.0, table + t * K * K, edge_sum);
     }
 
-    void subtract_truth(Index i, double* m) const {
+    // m += a * the indicators of a labelling
+    void add_labelling(Index i, const std::int32_t* y, double a, double* m) const {
         const Index K = labels(), T = length(i);
-        const std::int32_t* y = labels_ + offset(i);
-        for (Index t = 0; t < T; ++t) m[t * K + y[t]] -= 1.0;
-        for (Index t = 1; t < T; ++t) m[(T + y[t - 1]) * K + y[t]] -= 1.0;
+        for (Index t = 0; t < T; ++t) m[t * K + y[t]] += a;
+        for (Index t = 1; t < T; ++t) m[(T + y[t - 1]) * K + y[t]] += a;
     }
+
+    void subtract_truth(Index i, double* m) const { add_labelling(i, truth(i), -1.0, m); }
 
     double true_score(Index i, const double* theta) const {
         const Index K = labels(), T = length(i);
@@ -200,79 +221,31 @@ class Chain {
         if (dimension_ > transition_start_) body(transition_start_, dimension_ - transition_start_);
     }
 
-    // With S the score of a labelling under dtheta, dm = E[1 (S - E S)]. The expectation of S given one or two
-    // neighbouring labels is what lies before, a_t, and what lies after, b_t; each is a recursion over conditionals.
     void differentiate(Index i, const double* table, const double* dtheta, double* dm,
                        std::vector<double>& scratch) const {
-        const Index K = labels(), T = length(i);
-        const double* nodes = table + (T - 1) * K * K;
-        const double* d_edge = dtheta + T * K;
-        double* before = room(scratch, (T + 1) * K);
-        double* after = before + T * K;  // the score of position t + 1 and of all that follows, given its label
-        std::copy(dtheta, dtheta + K, before);
-        for (Index t = 1; t < T; ++t) {
-            double* at = before + t * K;
-            std::fill(at, at + K, 0.0);
-            for (Index j = 0; j < K; ++j) {
-                const double* mu = table + ((t - 1) * K + j) * K;
-                const double* change = d_edge + j * K;
-                const double so_far = before[(t - 1) * K + j];
-#pragma omp simd
-                for (Index k = 0; k < K; ++k) at[k] += mu[k] * (so_far + change[k]);
-            }
-            const double* node = nodes + t * K;
-            for (Index k = 0; k < K; ++k) at[k] = dtheta[t * K + k] + (node[k] > kTiny ? at[k] / node[k] : 0.0);
-        }
-        const double expected = dot(K, nodes + (T - 1) * K, before + (T - 1) * K);
-        double* last = dm + (T - 1) * K;
-        for (Index k = 0; k < K; ++k) last[k] = nodes[(T - 1) * K + k] * (before[(T - 1) * K + k] - expected);
-        double* edge_sum = dm + T * K;
-        std::fill(edge_sum, edge_sum + K * K, 0.0);
-        std::copy(dtheta + (T - 1) * K, dtheta + T * K, after);
-        for (Index t = T - 2; t >= 0; --t) {
-            double* at = dm + t * K;  // first holds the expectation of what follows, given label j at t
-            for (Index j = 0; j < K; ++j) {
-                const double* mu = table + (t * K + j) * K;
-                const double* change = d_edge + j * K;
-                double* sum = edge_sum + j * K;
-                const double offset = before[t * K + j] - expected;
-                double total = 0.0;
-#pragma omp simd reduction(+ : total)
-                for (Index k = 0; k < K; ++k) {
-                    const double follows = change[k] + after[k];
-                    total += mu[k] * follows;
-                    sum[k] += mu[k] * (offset + follows);
-                }
-                const double node = nodes[t * K + j];
-                at[j] = node > kTiny ? total / node : 0.0;
-            }
-            for (Index j = 0; j < K; ++j) {
-                after[j] = dtheta[t * K + j] + at[j];
-                at[j] = nodes[t * K + j] * (before[t * K + j] + at[j] - expected);
-            }
-        }
+        const Index nodes = length(i) * labels();
+        chain_tangent(potentials(i, dtheta), table, room(scratch, nodes + labels()), dm, dm + nodes);
     }
 
     void decode(Index i, const double* theta, double* m, Decoder& decoder) const {
-        const Index K = labels(), T = length(i);
-        decoder.path.resize(T);
-        const std::int32_t* y = decoder.path.data();
+        decoder.path.resize(length(i));
         decoder.viterbi.decode(potentials(i, theta), decoder.path.data());
         std::fill(m, m + compact_size(i), 0.0);
-        for (Index t = 0; t < T; ++t) m[t * K + y[t]] = 1.0;
-        for (Index t = 1; t < T; ++t) m[(T + y[t - 1]) * K + y[t]] += 1.0;
+        add_labelling(i, decoder.path.data(), 1.0, m);
     }
 
     void contrast(Index i, double* m) const {
-        const Index K = labels(), T = length(i);
-        const std::int32_t* y = labels_ + offset(i);
-        std::vector<Index> occurrences(K, 0);
-        for (Index t = 0; t < T; ++t) ++occurrences[y[t]];
-        const Index rarest = std::min_element(occurrences.begin(), occurrences.end()) - occurrences.begin();
         std::fill(m, m + compact_size(i), 0.0);
-        for (Index t = 0; t < T; ++t) m[t * K + rarest] = 1.0;
-        m[(T + rarest) * K + rarest] = static_cast<double>(T - 1);
+        add_labelling(i, std::vector<std::int32_t>(length(i), rarest_label(i)).data(), 1.0, m);
         subtract_truth(i, m);
+    }
+
+    // The label that y_i has least often.
+    std::int32_t rarest_label(Index i) const {
+        std::vector<Index> occurrences(labels(), 0);
+        for (Index t = 0; t < length(i); ++t) ++occurrences[truth(i)[t]];
+        return static_cast<std::int32_t>(std::min_element(occurrences.begin(), occurrences.end()) -
+                                         occurrences.begin());
     }
 
     // R_i <= (|F(y_i)| + max_y |F(y)|)^2, the latter bounded part by part.
@@ -280,14 +253,15 @@ class Chain {
         std::vector<double> m(compact_size(i), 0.0);
         Direction direction;
         subtract_truth(i, m.data());
-        const double truth = pull(i, m.data(), direction);
+        const double root = std::sqrt(pull(i, m.data(), direction)) + std::sqrt(largest_squared_norm(i));
+        return root * root;
+    }
+
+    double largest_squared_norm(Index i) const {
         const double positions = static_cast<double>(length(i)),
                      pairs = shape_.transitions.empty() ? 0.0 : positions - 1.0;
-        const double largest = nodes_.largest_squared_norm(i) + pairs * pairs +
-                               (shape_.bias ? positions * positions : 0.0) + (shape_.begin ? 1.0 : 0.0) +
-                               (shape_.end ? 1.0 : 0.0);
-        const double root = std::sqrt(truth) + std::sqrt(largest);
-        return root * root;
+        return nodes_.largest_squared_norm(i) + pairs * pairs + (shape_.bias ? positions * positions : 0.0) +
+               (shape_.begin ? 1.0 : 0.0) + (shape_.end ? 1.0 : 0.0);
     }
 
     Segments segments(Index i) const {

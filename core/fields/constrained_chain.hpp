@@ -23,11 +23,12 @@ struct AllowedLabels {
     const bool* positions;    // all positions x K; null: every label everywhere
 };
 
-template <class Rows>
+// Base: a chain, its edges shared by all positions or one for each.
+template <class Base>
 class ConstrainedChain : public GeneralField {
    public:
     // Needs the chain as long as it lives, the masks only now. Throws where a block has no allowed labelling.
-    ConstrainedChain(const Chain<Rows>& chain, const AllowedLabels& allowed)
+    ConstrainedChain(const Base& chain, const AllowedLabels& allowed)
         : ConstrainedChain(chain, allowed, chain.labelled()) {}
 
     bool labelled() const override { return chain_.labelled(); }
@@ -84,19 +85,20 @@ class ConstrainedChain : public GeneralField {
 
     double infer(Index i, const double* theta, double* m, Workspace& workspace) const override {
         auto& scratch = workspace.as<Scratch>();
-        return scratch.oracle.marginals(potentials(i, theta, scratch.masked), m, nullptr, m + length(i) * labels());
+        return chain_.infer_by(scratch.oracle, i, potentials(i, theta, scratch.masked), nullptr, m, scratch.edges);
     }
 
     double infer_table(Index i, const double* theta, double* table, double* m, Workspace& workspace) const override {
         auto& scratch = workspace.as<Scratch>();
-        return table_of(i, potentials(i, theta, scratch.masked), table, m, scratch.oracle);
+        return chain_.infer_by(scratch.oracle, i, potentials(i, theta, scratch.masked), table, m, scratch.edges);
     }
 
     double infer_untied(Index i, const double* theta, double* table, Workspace& workspace) const override {
         auto& scratch = workspace.as<Scratch>();
         const Index K = labels(), T = length(i), edges = (T - 1) * K * K;
         double* masked = room(scratch.masked, table_size(i));
-        for (Index t = 0; t < T - 1; ++t) mask_edges(theta + t * K * K, masked + t * K * K);
+        std::copy(theta, theta + edges, masked);
+        mask_edges(T - 1, masked);
         mask_nodes(T, live(i), theta + edges, masked + edges);
         return scratch.oracle.marginals({T, K, masked + edges, masked, K * K}, table + edges, table, nullptr);
     }
@@ -110,7 +112,8 @@ class ConstrainedChain : public GeneralField {
     void decode(Index i, const double* theta, double* m, Decoder& decoder) const override {
         decoder.labels.resize(length(i));
         decode_labels(i, theta, decoder.labels.data(), decoder.workspace);
-        indicate(i, decoder.labels.data(), m);
+        std::fill(m, m + compact_size(i), 0.0);
+        chain_.add_labelling(i, decoder.labels.data(), 1.0, m);
     }
 
     // The potentials of block i for an oracle: -inf for dead labels and forbidden pairs.
@@ -204,11 +207,11 @@ class ConstrainedChain : public GeneralField {
     struct Scratch {
         ConstrainedForwardBackward oracle;
         Viterbi viterbi;
-        std::vector<double> masked, other;
+        std::vector<double> masked, other, edges;
     };
 
     // starting: whether a dual method may start here.
-    ConstrainedChain(const Chain<Rows>& chain, const AllowedLabels& allowed, bool starting)
+    ConstrainedChain(const Base& chain, const AllowedLabels& allowed, bool starting)
         : chain_(chain), edge_mask_(chain.labels() * chain.labels(), 0.0) {
         const Index K = labels();
         for (Index k = 0; k < K * K; ++k)
@@ -250,27 +253,18 @@ class ConstrainedChain : public GeneralField {
 
     ChainPotentials potentials_within(Index i, const char* live, const double* theta,
                                       std::vector<double>& masked) const {
-        const Index K = labels(), T = length(i);
-        double* copy = room(masked, compact_size(i));
+        const Index K = labels(), T = length(i), matrices = chain_.edge_matrices(i);
+        double* copy = room(masked, (T + matrices * K) * K);
         mask_nodes(T, live, theta, copy);
-        mask_edges(theta + T * K, copy + T * K);
-        return {T, K, copy, copy + T * K, 0};
-    }
-
-    // Marginals of given potentials, as table and compact vector.
-    double table_of(Index i, const ChainPotentials& potentials, double* table, double* m,
-                    ConstrainedForwardBackward& oracle) const {
-        const Index K = labels(), T = length(i);
-        double* nodes = table + (T - 1) * K * K;
-        const double log_z = oracle.marginals(potentials, nodes, table, m + T * K);
-        std::copy(nodes, nodes + T * K, m);
-        return log_z;
+        chain_.write_edges(i, theta, copy + T * K);
+        mask_edges(matrices, copy + T * K);
+        return {T, K, copy, copy + T * K, chain_.edge_step()};
     }
 
     const char* live(Index i) const { return live_.data() + chain_.offset(i) * labels(); }
     bool allowed(Index from, Index to) const { return edge_mask_[from * labels() + to] == 0.0; }
 
-    const Chain<Rows>& chain_;
+    const Base& chain_;
 
    private:
     // What the uniform distribution gives to a block's true labels: for initial_entropy.
@@ -287,24 +281,18 @@ class ConstrainedChain : public GeneralField {
         for (Index k = 0; k < size; ++k) out[k] = live[k] ? theta[k] : kImpossible;
     }
 
-    void mask_edges(const double* theta, double* out) const {
+    void mask_edges(Index matrices, double* edges) const {
         const Index size = labels() * labels();
+        for (Index m = 0; m < matrices; ++m, edges += size) {
 #pragma omp simd
-        for (Index k = 0; k < size; ++k) out[k] = theta[k] + edge_mask_[k];
-    }
-
-    // m = the indicators of a labelling
-    void indicate(Index i, const std::int32_t* y, double* m) const {
-        const Index K = labels(), T = length(i);
-        std::fill(m, m + compact_size(i), 0.0);
-        for (Index t = 0; t < T; ++t) m[t * K + y[t]] = 1.0;
-        for (Index t = 1; t < T; ++t) m[(T + y[t - 1]) * K + y[t]] += 1.0;
+            for (Index k = 0; k < size; ++k) edges[k] += edge_mask_[k];
+        }
     }
 
     double uniform_table(Index i, double* table, Scratch& scratch) const {
         const std::vector<double> zero(compact_size(i), 0.0);
-        return table_of(i, potentials(i, zero.data(), scratch.masked), table, room(scratch.other, compact_size(i)),
-                        scratch.oracle);
+        return chain_.infer_by(scratch.oracle, i, potentials(i, zero.data(), scratch.masked), table,
+                               room(scratch.other, compact_size(i)), scratch.edges);
     }
 
     // Without sets at positions, blocks of one length share the uniform distribution.

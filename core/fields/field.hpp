@@ -19,6 +19,7 @@ struct BlockCounts {
     Index block = -1;
     std::vector<double> rows;   // of counts, as BlockRows arranges them
     std::vector<double> dense;  // all other weights
+    std::vector<double> pairs;  // a count for each weight of the block's attributes of pairs, where there are such
 };
 
 // What every solver needs.

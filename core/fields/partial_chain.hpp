@@ -11,9 +11,9 @@
 
 namespace dualfield {
 
-template <class Rows>
-class PartialChain : public ConstrainedChain<Rows> {
-    using Base = ConstrainedChain<Rows>;
+template <class Whole>
+class PartialChain : public ConstrainedChain<Whole> {
+    using Base = ConstrainedChain<Whole>;
     using typename Base::Scratch;
 
    public:
@@ -21,7 +21,7 @@ class PartialChain : public ConstrainedChain<Rows> {
 
     // candidates: all positions x K, true for what a label may be, beside what is allowed. Where there is one, it is the
     // chain's own label.
-    PartialChain(const Chain<Rows>& chain, const AllowedLabels& allowed, const bool* candidates)
+    PartialChain(const Whole& chain, const AllowedLabels& allowed, const bool* candidates)
         : Base(chain, allowed, false) {
         const Index K = chain.labels(), size = chain.offset(chain.blocks()) * K;
         const auto both = std::make_unique<bool[]>(size);
@@ -56,8 +56,8 @@ class PartialChain : public ConstrainedChain<Rows> {
         const double log_z = Base::infer(i, theta, m, workspace);
         if (known_[i]) return log_z - take_truth(i, theta, m);
         double* among = room(scratch.other, size);
-        const double log_z_among = scratch.oracle.marginals(within(i, theta, scratch), among, nullptr,
-                                                            among + Base::length(i) * Base::labels());
+        const double log_z_among =
+            Base::chain_.infer_by(scratch.oracle, i, within(i, theta, scratch), nullptr, among, scratch.edges);
         axpy(size, -1.0, among, m);
         return log_z - log_z_among;
     }
@@ -69,8 +69,8 @@ class PartialChain : public ConstrainedChain<Rows> {
         const double log_z = Base::infer_table(i, theta, table, m, workspace);
         if (known_[i]) return log_z - take_truth(i, theta, m);
         double* among = room(scratch.other, size);
-        const double log_z_among =
-            Base::table_of(i, within(i, theta, scratch), table + Base::table_size(i), among, scratch.oracle);
+        const double log_z_among = Base::chain_.infer_by(scratch.oracle, i, within(i, theta, scratch),
+                                                         table + Base::table_size(i), among, scratch.edges);
         axpy(size, -1.0, among, m);
         return log_z - log_z_among;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fields/chain.hpp"
+#include "fields/conditioned_chain.hpp"
 #include "fields/constrained_chain.hpp"
 #include "fields/general_field.hpp"
 #include "fields/multiclass.hpp"
@@ -73,8 +74,8 @@ inline void infer_blocks(const GeneralField& field, const double* w, Index first
 }
 
 // The allowed labelling of each block that has the fewest wrong labels to expect: of largest sum of its marginals.
-template <class Rows>
-void decode_posteriors(const ConstrainedChain<Rows>& field, const double* w, Index first, Index last,
+template <class Base>
+void decode_posteriors(const ConstrainedChain<Base>& field, const double* w, Index first, Index last,
                        std::int32_t* path) {
     GeneralField::Workspace workspace;
     std::vector<double> m;
@@ -92,7 +93,12 @@ ChainPotentials chain_of_block(const Chain<Rows>& field, Index i, const double* 
     return field.potentials(i, theta);
 }
 template <class Rows>
-ChainPotentials chain_of_block(const ConstrainedChain<Rows>& field, Index i, const double* theta,
+ChainPotentials chain_of_block(const ConditionedChain<Rows>& field, Index i, const double* theta,
+                               std::vector<double>& edges) {
+    return field.potentials(i, theta, edges);
+}
+template <class Base>
+ChainPotentials chain_of_block(const ConstrainedChain<Base>& field, Index i, const double* theta,
                                std::vector<double>& masked) {
     return field.potentials(i, theta, masked);
 }
@@ -102,7 +108,11 @@ ForwardBackward oracle_for(const Chain<Rows>&) {
     return {};
 }
 template <class Rows>
-ConstrainedForwardBackward oracle_for(const ConstrainedChain<Rows>&) {
+ForwardBackward oracle_for(const ConditionedChain<Rows>&) {
+    return {};
+}
+template <class Base>
+ConstrainedForwardBackward oracle_for(const ConstrainedChain<Base>&) {
     return {};
 }
 

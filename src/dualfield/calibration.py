@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from dualfield.features import encode, encode_labels
+from dualfield.features import encode_labels
 from dualfield.metrics import chunks
 from dualfield.reporting.table import Table
 
@@ -139,7 +139,7 @@ def outcomes(crf: ChainCRF, X: Any, y: Any, of: Answers = "entities", *, type: s
     if type is not None and of != "entities":
         raise ValueError(f"type={type!r} chooses among entities, but of={of!r}.")
     check_is_fitted(crf)
-    encoded = encode(X, crf.vocabulary_)
+    encoded = crf.encode(X)
     y = [list(labels) for labels in y]
     _, codes = encode_labels(y, encoded.lengths, crf.classes_)
     if of == "entities":

@@ -207,10 +207,6 @@ def test_packed_output_reads_back(binary_command: Run, folder: Path) -> None:
             "the template refers to column 1 in 'U00:%x[0,1]', but the data has 1 column",
         ),
         (("--features", "regex.txt", "--template-syntax", "wapiti"), "regex.txt: line 1 of the template: the regular"),
-        (
-            ("--features", "bigram.txt"),
-            "bigram.txt: 'B00:%x[0,0]' has weights per pair of labels, which chains",
-        ),
         (("--features", "latin.txt"), "latin.txt is not in UTF-8"),
         (("--features", "crfpp.txt", "--gazetteer", "city=crfpp.txt"), "gazetteers go with a preset"),
         (("--features", "ner", "--gazetteer", "crfpp.txt"), "a gazetteer is given as NAME=FILE"),
@@ -226,7 +222,6 @@ def test_training_refuses_in_one_sentence(
 ) -> None:
     Path("far.txt").write_text("U00:%x[0,1]\n")
     Path("regex.txt").write_text('u:%t[0,0,"*"]\n')
-    Path("bigram.txt").write_text("U00:%x[0,0]\nB00:%x[0,0]\n")
     Path("label.txt").write_text("U00:%x[0,0]\n")
     Path("latin.txt").write_bytes(b"U\xe9%x[0,0]\n")
     code, out, err = binary_command("train", "train.txt", "-o", "m", *options)

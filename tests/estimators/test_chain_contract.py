@@ -35,6 +35,7 @@ DEFAULTS = {
     "verbose": 0,
     "l1": 0.0,
     "constraints": None,
+    "bigram_features": "all",
 }
 
 

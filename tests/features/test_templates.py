@@ -175,6 +175,30 @@ def test_crfpp_attributes_without_identifiers_are_a_bag() -> None:
     assert not template.transitions
 
 
+def test_rules_given_as_bigrams_make_attributes_of_pairs() -> None:
+    template = Template(window("w", 0, (0,)), bigrams=window("t", 1, (-1, 0)))
+    sentence = [("a", "X"), ("b", "Y")]
+    assert template.strings(sentence) == [["w[0]=a"], ["w[0]=b"]]
+    assert template.bigram_strings(sentence) == [[], ["t[-1]=X", "t[0]=Y"]]
+    assert Template.from_dict(template.to_dict()) == template
+    encoded = template.encode([sentence])
+    assert encoded.bigrams is not None
+    assert encoded.bigrams.vocabulary == template.encode_bigrams([sentence]).vocabulary
+    assert Template(window("w", 0, (0,))).encode([sentence]).bigrams is None
+
+
+@pytest.mark.parametrize(
+    ("bigrams", "message"),
+    [
+        ([Rule(("x",))], "the bigram 'x' has no cell, so it is a weight of label pairs alone"),
+        (["x"], "bigrams are Rules"),
+    ],
+)
+def test_bigrams_that_are_none_are_refused(bigrams: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        Template(window("w", 0, (0,)), bigrams=bigrams)
+
+
 def test_crfpp_bigrams_are_kept_apart() -> None:
     template = Template.crfpp("U00:%x[0,0]\nB01:%x[-1,0]/%x[0,0]\nB02")
     assert [str(rule) for rule in template.bigrams] == ["B01:%x[-1,0]/%x[0,0]"]

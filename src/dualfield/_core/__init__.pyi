@@ -170,6 +170,7 @@ class _Field:
     def radius(self, block: int) -> tuple[float, float]: ...
 
 class _Chain(_Field):
+    def chain_potentials(self, weights: Floats, block: int) -> tuple[Floats, Floats]: ...
     def kbest(self, weights: Floats, block: int, k: int) -> tuple[Ints, Floats]: ...
     def sample(self, weights: Floats, block: int, count: int, seed: int) -> Ints: ...
     def confidences(self, weights: Floats, first: int, last: int) -> Floats: ...
@@ -229,29 +230,77 @@ class Multiclass(_Field):
 
 class GeneralField(_Field): ...
 
-class _ConstrainedChain(GeneralField):
+class PairRows:
+    def __init__(self, attributes: int, labels: int, starts: Offsets | None, pairs: Ints) -> None: ...
+
+class _GeneralChain(GeneralField):
+    def chain_potentials(self, weights: Floats, block: int) -> tuple[Floats, Floats]: ...
     def kbest(self, weights: Floats, block: int, k: int) -> tuple[Ints, Floats]: ...
     def sample(self, weights: Floats, block: int, count: int, seed: int) -> Ints: ...
     def confidences(self, weights: Floats, first: int, last: int) -> Floats: ...
     def span_probabilities(self, weights: Floats, kinds: Ints, steps: Steps, spans: Offsets) -> Floats: ...
+
+class ConditionedChainAll(_GeneralChain):
+    def __init__(
+        self, chain: ChainAll, indptr: Offsets, indices: Ints, values: Floats | None, rows: PairRows
+    ) -> None: ...
+
+class ConditionedChainObserved(_GeneralChain):
+    def __init__(
+        self, chain: ChainObserved, indptr: Offsets, indices: Ints, values: Floats | None, rows: PairRows
+    ) -> None: ...
+
+class _ConstrainedChain(_GeneralChain):
     def decode_posterior(self, weights: Floats, first: int, last: int) -> Ints: ...
 
 class ConstrainedChainAll(_ConstrainedChain):
     def __init__(self, chain: ChainAll, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None) -> None: ...
-
-class ConstrainedChainObserved(_ConstrainedChain):
-    def __init__(
-        self, chain: ChainObserved, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None
-    ) -> None: ...
 
 class PartialChainAll(_ConstrainedChain):
     def __init__(
         self, chain: ChainAll, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None, candidates: Mask
     ) -> None: ...
 
+class ConstrainedChainObserved(_ConstrainedChain):
+    def __init__(
+        self, chain: ChainObserved, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None
+    ) -> None: ...
+
 class PartialChainObserved(_ConstrainedChain):
     def __init__(
         self, chain: ChainObserved, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None, candidates: Mask
+    ) -> None: ...
+
+class ConstrainedConditionedChainAll(_ConstrainedChain):
+    def __init__(
+        self, chain: ConditionedChainAll, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None
+    ) -> None: ...
+
+class PartialConditionedChainAll(_ConstrainedChain):
+    def __init__(
+        self,
+        chain: ConditionedChainAll,
+        transitions: Mask,
+        begin: Mask,
+        end: Mask,
+        allowed: Mask | None,
+        candidates: Mask,
+    ) -> None: ...
+
+class ConstrainedConditionedChainObserved(_ConstrainedChain):
+    def __init__(
+        self, chain: ConditionedChainObserved, transitions: Mask, begin: Mask, end: Mask, allowed: Mask | None
+    ) -> None: ...
+
+class PartialConditionedChainObserved(_ConstrainedChain):
+    def __init__(
+        self,
+        chain: ConditionedChainObserved,
+        transitions: Mask,
+        begin: Mask,
+        end: Mask,
+        allowed: Mask | None,
+        candidates: Mask,
     ) -> None: ...
 
 class Graph(GeneralField):

@@ -88,7 +88,9 @@ class Recipe:
     def attributes(self, tokens: Tokens, crf: ChainCRF) -> Encoded:
         """The attributes that the model knows."""
         seen = tokens.with_columns(self.columns)
-        return self.template.encode(seen, crf.vocabulary_, hash_bits=self.hash_bits)
+        return self.template.encode(
+            seen, crf.vocabulary_, hash_bits=self.hash_bits, bigram_vocabulary=crf.bigram_vocabulary_
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as plain data."""
@@ -190,15 +192,9 @@ def _template_file(path: str, syntax: str) -> Template:
         )
     text = _text_of(path)
     try:
-        template = Template.crfpp(text) if syntax == "crfpp" else Template.wapiti(text)
+        return Template.crfpp(text) if syntax == "crfpp" else Template.wapiti(text)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    if template.bigrams:
-        raise ValueError(
-            f"{path}: {str(template.bigrams[0])!r} has weights per pair of labels, which chains do not learn yet; "
-            "make it a unigram, or leave it out and keep the plain B."
-        )
-    return template
 
 
 def _check_template(template: Template, label: int, n_columns: int) -> None:

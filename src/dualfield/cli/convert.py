@@ -133,6 +133,11 @@ def _read(
     made = read_by_template(
         path, features, syntax, layout, encoding, label_column=content.label + 1, tokens=content.tokens
     )
+    if made.X.bigrams is not None:
+        raise ValueError(
+            f"{features}: {str(made.recipe.template.bigrams[0])!r} makes attributes of pairs of labels, for which "
+            "files of attributes have no place; make it a unigram, or leave it out."
+        )
     return Labelled(made.X, made.y, made.recipe, None, content.weights)
 
 

@@ -73,6 +73,11 @@ def input_of(crf: ChainCRF, format: str | None) -> Recipe | Given:
             f"the model was trained on attributes, which a file of format {format!r} does not have; give one of format "
             "attributes or jsonl."
         )
+    if crf.bigram_vocabulary_ is not None:
+        raise ValueError(
+            f"the model has weights for bigram attributes, for which a file of format {given.format} has no place; "
+            "predict in Python, by crf.encode(X, bigrams=...)."
+        )
     return given
 
 

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from dualfield.cli.data import load_model
-from dualfield.cli.machine import model_record, print_json
+from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import AsJson, ConfigFile
 from dualfield.estimators import ChainCRF
 from dualfield.features import Columns
-from dualfield.inspection import attribute_weights, top_weights, transitions
+from dualfield.inspection import attribute_weights, bigram_weights, top_bigrams, top_weights, transitions
+from dualfield.inspection.bigrams import has_bigram
+from dualfield.inspection.weights import has_attribute
 from dualfield.reporting import Table
 
 __all__ = ["inspect"]
@@ -35,16 +37,22 @@ def inspect(
         name: str | int = attribute
         if isinstance(crf.vocabulary_, Columns):
             name = int(attribute) if attribute.isdecimal() else attribute
-        tables["attribute"] = attribute_weights(crf, name)
+        bigram = has_bigram(crf, name)
+        if bigram:
+            tables["bigram"] = bigram_weights(crf, name)
+        if not bigram or has_attribute(crf, name):
+            tables["attribute"] = attribute_weights(crf, name)
     if label is not None:
         tables["weights"] = top_weights(crf, top, _as_in_model(crf, label))
     if not tables:
         tables = {"transitions": transitions(crf), "weights": top_weights(crf, top)}
+        if crf.bigram_vocabulary_ is not None:
+            tables["bigrams"] = top_bigrams(crf, top)
     if as_json:
         print_json({"model": model_record(crf), **{key: table.records() for key, table in tables.items()}})
         return
     if label is None and attribute is None:
-        print(f"{len(crf.classes_)} labels, {len(crf.vocabulary_):,} attributes, {len(crf.weights_):,} weights")
+        print(f"{len(crf.classes_)} labels, {sizes(crf)}, {len(crf.weights_):,} weights")
         print(crf.solution_.message, end="\n\n")
     print("\n\n".join(map(str, tables.values())))
 

@@ -9,12 +9,18 @@ from typing import Any
 from dualfield.estimators import ChainCRF
 from dualfield.metrics import ChunkScores, Score
 
-__all__ = ["model_record", "print_json", "score_record"]
+__all__ = ["model_record", "print_json", "score_record", "sizes"]
 
 
 def print_json(content: dict[str, Any]) -> None:
     """Print an object."""
     print(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1))
+
+
+def sizes(crf: ChainCRF) -> str:
+    """How many attributes a model has, in words."""
+    bigrams = crf.bigram_vocabulary_
+    return f"{len(crf.vocabulary_):,} attributes" + ("" if bigrams is None else f", {len(bigrams):,} bigrams")
 
 
 def model_record(crf: ChainCRF) -> dict[str, Any]:
@@ -23,6 +29,7 @@ def model_record(crf: ChainCRF) -> dict[str, Any]:
     return {
         "labels": crf.classes_.tolist(),
         "attributes": len(crf.vocabulary_),
+        "bigrams": 0 if crf.bigram_vocabulary_ is None else len(crf.bigram_vocabulary_),
         "weights": len(crf.weights_),
         "certificate": solution.certificate,
         "status": solution.status,

@@ -10,7 +10,7 @@ import typer
 
 from dualfield.cli.column_features import Layout, Recipe
 from dualfield.cli.data import Labelled, read_for_training
-from dualfield.cli.machine import model_record, print_json
+from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import (
     INTERRUPTED,
     NOT_CONVERGED,
@@ -63,6 +63,9 @@ def train(
     solver: Annotated[SolverName, typer.Option(help="Training method.")] = SolverName.auto,
     state_features: Annotated[Pairs, typer.Option(help="Which (attribute, label) pairs have a weight.")] = Pairs.all,
     transitions: Annotated[Pairs, typer.Option(help="Which (label, label) pairs have a weight.")] = Pairs.all,
+    bigram_features: Annotated[
+        Pairs, typer.Option(help="Which (bigram attribute, label, label) have a weight, where the template makes them.")
+    ] = Pairs.all,
     min_count: Annotated[int, typer.Option(help="Ignore attributes that occur less often.")] = 1,
     hash_bits: Annotated[int | None, typer.Option(help="Number attributes by so many bits of a hash.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
@@ -111,6 +114,7 @@ def train(
         max_passes=max_passes,
         state_features=state_features.value,
         transitions=transitions.value,
+        bigram_features=bigram_features.value,
         min_count=min_count,
         random_state=seed,
         verbose=0 if quiet else 1,
@@ -145,7 +149,7 @@ def _say_outcome(crf: ChainCRF, output: str, report: str, quiet: bool) -> None:
         if solution.status != "converged":
             say(f"Warning: {solution.message}")
         return
-    say(f"{len(crf.vocabulary_):,} attributes, {len(crf.classes_)} labels, {len(crf.weights_):,} weights")
+    say(f"{sizes(crf)}, {len(crf.classes_)} labels, {len(crf.weights_):,} weights")
     say(solution.message)
     say(f"{solution.cpu_seconds:.1f} s of CPU time; {os.path.getsize(output) / 1e6:.1f} MB written to {output}")
     if report:

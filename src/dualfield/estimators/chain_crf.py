@@ -18,7 +18,16 @@ from dualfield.estimators import chain_answers, chain_file, chain_growth
 from dualfield.estimators.chain_answers import Entity
 from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, in_ranges, train
-from dualfield.features import Constraints, Encoded, encode, encode_allowed, encode_labels
+from dualfield.features import (
+    Columns,
+    Constraints,
+    Encoded,
+    Vocabulary,
+    encode,
+    encode_allowed,
+    encode_labels,
+    known_bigrams,
+)
 from dualfield.fields import Chain
 from dualfield.fields.base import check_sample_weight
 from dualfield.solution import Solution
@@ -32,7 +41,8 @@ class ChainCRF(StructuredEstimator):
 
     For a sequence x of length T, the labels y have probability ``p(y | x) ∝ exp(score(x, y))``, where the score sums
     the weights of all (attribute, label) pairs times the attribute's value, of all transitions ``(y_{t−1}, y_t)``,
-    of each label's bias, and of the first (begin) and last label (end). Training minimises
+    of each label's bias, and of the first (begin) and last label (end); and, where X has bigram attributes, of all
+    (attribute at t, ``y_{t−1}``, ``y_t``). Training minimises
 
         ``l1 ‖w‖₁ + l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))``
 
@@ -74,6 +84,9 @@ class ChainCRF(StructuredEstimator):
     constraints : Constraints, "bio", "iobes" or None
         Which first and last labels and which transitions are allowed, in training and prediction. "bio" and "iobes"
         read the rules of these schemes off the labels.
+    bigram_features : {"all", "observed"}
+        For X with bigram attributes: "all" gives each a weight for every pair of labels, K² as in CRF++, "observed"
+        only for the pairs seen with it in training.
 
     Attributes
     ----------
@@ -83,6 +96,8 @@ class ChainCRF(StructuredEstimator):
         All weights; ``layout_.split(weights_)`` gives the parts by name.
     vocabulary_ : Vocabulary or Columns
         The attributes.
+    bigram_vocabulary_ : Vocabulary, Columns or None
+        The bigram attributes; None where the model was trained without.
     layout_ : ChainLayout
         Which weights exist, and where.
     solution_ : Solution
@@ -98,6 +113,8 @@ class ChainCRF(StructuredEstimator):
     >>> crf.solution_.relative_gap <= 1e-3
     True
     """
+
+    bigram_vocabulary_: Vocabulary | Columns | None = None
 
     def __init__(
         self,
@@ -117,6 +134,7 @@ class ChainCRF(StructuredEstimator):
         verbose: int = 0,
         l1: float = 0.0,
         constraints: Constraints | Literal["bio", "iobes"] | None = None,
+        bigram_features: str = "all",
     ) -> None:
         self.l2 = l2
         self.solver = solver
@@ -134,6 +152,7 @@ class ChainCRF(StructuredEstimator):
         self.verbose = verbose
         self.l1 = l1
         self.constraints = constraints
+        self.bigram_features = bigram_features
 
     def fit(
         self,
@@ -150,7 +169,7 @@ class ChainCRF(StructuredEstimator):
         ----------
         X : sequences, or what ``encode`` returned
             Sequences of dicts (python-crfsuite's conventions), of lists of strings, of 2-D arrays or sparse matrices
-            with one row per position.
+            with one row per position. Bigram attributes come by ``encode``, or by a template that has such rules.
         y : sequences of labels
             Strings or integers, one per position. A label may also be a set (frozenset, list, tuple) of candidates, or
             None where it is unknown: then the loss is that of all labellings left open, for solvers on the primal.
@@ -185,6 +204,7 @@ class ChainCRF(StructuredEstimator):
             l1=self.l1,
             constraints=self.constraints,
             allowed=allowed,
+            bigram_features=self.bigram_features,
         )
 
     def _take(self, field: Chain, solution: Solution) -> ChainCRF:
@@ -192,6 +212,7 @@ class ChainCRF(StructuredEstimator):
         self.solution_ = solution
         self.classes_ = field.classes
         self.vocabulary_ = field.encoded.vocabulary
+        self.bigram_vocabulary_ = None if field.encoded.bigrams is None else field.encoded.bigrams.vocabulary
         self.layout_ = field.layout
         self.weights_ = self.solution_.weights
         if field.l1 > 0:
@@ -235,13 +256,32 @@ class ChainCRF(StructuredEstimator):
         check_is_fitted(self)
         return int(np.count_nonzero(self.weights_))
 
-    def encode(self, X: Any) -> Encoded:
+    def encode(self, X: Any, *, bigrams: Any = None) -> Encoded:
         """Encode sequences once, for any number of later calls of ``fit`` and ``predict``.
 
         Before ``fit`` the attributes are numbered as they appear; afterwards the model's vocabulary is used, and
         attributes it does not have are ignored.
+
+        Parameters
+        ----------
+        X : sequences
+        bigrams : sequences, optional
+            Attributes that go with pairs of labels, in any form that X can have and as long: those of position t have
+            weights with the labels of t − 1 and t. What the first position of a sequence has is left out.
+
+        Examples
+        --------
+        >>> crf = ChainCRF(random_state=0)
+        >>> words = [["a", "a", "b"], ["b", "b", "a"]]
+        >>> X = [[[w[0]], ["?"], ["?"]] for w in words]
+        >>> same = [[["?"], *([f"same={s == t}"] for s, t in zip(w, w[1:]))] for w in words]
+        >>> encoded = crf.encode(X, bigrams=same)
+        >>> crf.fit(encoded, [["X", "X", "Y"], ["Y", "Y", "X"]]).predict(encoded)
+        [['X', 'X', 'Y'], ['Y', 'Y', 'X']]
         """
-        return encode(X, self.vocabulary_ if self.__sklearn_is_fitted__() else None)
+        if not self.__sklearn_is_fitted__():
+            return encode(X, bigrams=bigrams)
+        return known_bigrams(encode(X, self.vocabulary_, bigrams=bigrams), self.bigram_vocabulary_)
 
     def predict(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Any]]:
         """The most probable labels of each sequence.
@@ -370,7 +410,7 @@ class ChainCRF(StructuredEstimator):
 
     def _compiled(self, X: Any, allowed: Any = None, given: Any = None) -> tuple[Encoded, Any]:
         check_is_fitted(self)
-        encoded = encode(X, self.vocabulary_)
+        encoded = self.encode(X)
         if allowed is not None and given is not None:
             raise ValueError(
                 "Both allowed and given were passed; expected one: a given label is an allowed set of one."

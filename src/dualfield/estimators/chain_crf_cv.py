@@ -45,7 +45,7 @@ class ChainCRFCV(StructuredEstimator):
         "accuracy" of labels, "f1" of chunks (BIO or IOBES labels), or a function of true and predicted sequences
         of labels, the larger the better.
     solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, verbose,
-    l1, constraints
+    l1, constraints, bigram_features
         As for :class:`ChainCRF`.
 
     Attributes
@@ -92,6 +92,7 @@ class ChainCRFCV(StructuredEstimator):
         verbose: int = 0,
         l1: float = 0.0,
         constraints: Constraints | Literal["bio", "iobes"] | None = None,
+        bigram_features: str = "all",
     ) -> None:
         self.l2s = l2s
         self.cv = cv
@@ -110,6 +111,7 @@ class ChainCRFCV(StructuredEstimator):
         self.verbose = verbose
         self.l1 = l1
         self.constraints = constraints
+        self.bigram_features = bigram_features
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> ChainCRFCV:
         """Choose ``l2`` on held-out parts, then train on all sequences."""

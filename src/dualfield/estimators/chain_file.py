@@ -22,7 +22,7 @@ from dualfield.estimators.model_parts import (
 )
 from dualfield.estimators.training import check_parameters
 from dualfield.features import Columns, Constraints, Vocabulary
-from dualfield.fields import ChainLayout
+from dualfield.fields import BigramLayout, ChainLayout
 from dualfield.io.model_file import Arrays, read_model, write_model
 
 if TYPE_CHECKING:
@@ -42,6 +42,13 @@ def save(crf: ChainCRF, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> N
         arrays["row_starts"], arrays["row_labels"] = layout.rows
     if isinstance(vocabulary, Vocabulary):
         arrays.update(vocabulary.to_bytes_arrays())
+    bigrams = crf.bigram_vocabulary_
+    if layout.bigrams is not None:
+        arrays["bigram_pairs"] = layout.bigrams.pairs
+        if layout.bigrams.starts is not None:
+            arrays["bigram_starts"] = layout.bigrams.starts
+    if isinstance(bigrams, Vocabulary):
+        arrays.update({f"bigram_{name}": array for name, array in bigrams.to_bytes_arrays().items()})
     if layout.constraints is not None:
         arrays.update({f"allowed_{name}": getattr(layout.constraints, name).astype(np.uint8) for name in _MASKS})
     description = {
@@ -53,7 +60,9 @@ def save(crf: ChainCRF, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> N
         "column_features": crf.column_features_,
         "solution": plain_solution(crf.solution_),
     }
-    write_model(path, arrays, description)
+    if bigrams is not None:
+        description["bigram_columns"] = None if isinstance(bigrams, Vocabulary) else len(bigrams)
+    write_model(path, arrays, description, 1 if bigrams is None else 2)
 
 
 def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:
@@ -70,12 +79,8 @@ def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:
 def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> Model:
     crf = kind(**_with_constraints(parameters_of(description["parameters"])))
     check_parameters(crf)
-    columns, flags = description["columns"], description["layout"]
-    vocabulary: Vocabulary | Columns
-    if columns is None:
-        vocabulary = Vocabulary.from_arrays(arrays["vocabulary_text"], arrays["vocabulary_offsets"])
-    else:
-        vocabulary = Columns(int(columns))
+    flags = description["layout"]
+    vocabulary = _vocabulary_of(arrays, description["columns"], "vocabulary")
     rows = None
     if "row_starts" in arrays:
         rows = typed(arrays, "row_starts", np.int64), typed(arrays, "row_labels", np.int32)
@@ -86,12 +91,34 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
         _check_rows(*rows, len(vocabulary), len(classes))
     bias, begin, end = (bool(flags[name]) for name in ("bias", "begin", "end"))
     rules = _constraints_of(arrays, classes.tolist())
-    layout = ChainLayout(len(vocabulary), len(classes), transitions, rows, bias, begin, end, rules)
+    bigram_vocabulary, bigrams = None, None
+    if "bigram_columns" in description:
+        bigram_vocabulary = _vocabulary_of(arrays, description["bigram_columns"], "bigram_vocabulary")
+        bigrams = _bigrams_of(arrays, len(bigram_vocabulary), len(classes))
+    layout = ChainLayout(len(vocabulary), len(classes), transitions, rows, bias, begin, end, rules, bigrams)
     weights = weights_of(arrays, layout.dimension)
     crf.classes_, crf.vocabulary_, crf.layout_, crf.weights_ = classes, vocabulary, layout, weights
+    crf.bigram_vocabulary_ = bigram_vocabulary
     crf.column_features_ = description["column_features"]
     crf.solution_ = solution_of(description["solution"], weights)
     return crf
+
+
+def _vocabulary_of(arrays: Arrays, columns: Any, name: str) -> Vocabulary | Columns:
+    """The names of attributes, or how many columns there are."""
+    if columns is None:
+        return Vocabulary.from_arrays(arrays[f"{name}_text"], arrays[f"{name}_offsets"])
+    return Columns(int(columns))
+
+
+def _bigrams_of(arrays: Arrays, n_bigrams: int, n_labels: int) -> BigramLayout:
+    """The weights of bigrams; refuses pairs that would point outside their arrays, or stand twice."""
+    pairs = typed(arrays, "bigram_pairs", np.int32)
+    starts = typed(arrays, "bigram_starts", np.int64) if "bigram_starts" in arrays else None
+    try:
+        return BigramLayout(n_bigrams, n_labels, pairs, starts)
+    except (TypeError, ValueError):  # the core's checks
+        raise ValueError("its table of bigrams is damaged") from None
 
 
 _MASKS = ("transitions", "begin", "end")

@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.estimators.training import check_parameters, train
-from dualfield.features import Columns, Encoded, Vocabulary, encode, encode_labels, resolve_constraints
+from dualfield.features import (
+    Columns,
+    Encoded,
+    Vocabulary,
+    encode,
+    encode_labels,
+    known_bigrams,
+    resolve_constraints,
+)
 from dualfield.fields import Chain, ChainLayout
 from dualfield.fields.chain import frequent
 from dualfield.fields.chain_masks import check_labels
@@ -34,7 +42,15 @@ def drop_zeros(crf: ChainCRF) -> None:
     crf.solution_ = replace(crf.solution_, weights=crf.weights_)
     if isinstance(crf.vocabulary_, Vocabulary):
         crf.layout_, used = crf.layout_.without_empty_rows()
-        crf.vocabulary_ = Vocabulary([name for name, kept in zip(crf.vocabulary_.names, used, strict=True) if kept])
+        crf.vocabulary_ = _kept(crf.vocabulary_, used)
+    if crf.layout_.bigrams is not None and isinstance(crf.bigram_vocabulary_, Vocabulary):
+        pairs, used = crf.layout_.bigrams.without_empty_rows()
+        crf.layout_ = replace(crf.layout_, bigrams=pairs)
+        crf.bigram_vocabulary_ = _kept(crf.bigram_vocabulary_, used)
+
+
+def _kept(vocabulary: Vocabulary, used: npt.NDArray[np.bool_]) -> Vocabulary:
+    return Vocabulary([name for name, kept in zip(vocabulary.names, used, strict=True) if kept])
 
 
 def go_on(
@@ -52,13 +68,20 @@ def go_on(
                     "partial_fit goes on with the same; call fit to train afresh."
                 )
     fresh = encode(X)
+    if known:
+        known_bigrams(fresh, crf.bigram_vocabulary_)  # refuses sequences that lack what the model has
     y = list(y) if isinstance(y, Iterable) and not isinstance(y, str | Mapping) else y
     labels = _all_labels(y, fresh, classes, crf.classes_ if known else None)
     _, codes = encode_labels(y, fresh.lengths, labels)
     rules = resolve_constraints(crf.constraints, labels)
     check_labels(codes, fresh.offsets, labels, rules, None)
-    fresh = frequent(fresh, crf.min_count, crf.vocabulary_ if known else None)
-    encoded = fresh.translate(_joined(crf.vocabulary_, fresh.vocabulary)) if known else fresh
+    vocabularies = (crf.vocabulary_, crf.bigram_vocabulary_) if known else (None, None)
+    encoded = frequent(fresh, crf.min_count, *vocabularies)
+    if known:
+        encoded = encoded.translate(_joined(crf.vocabulary_, encoded.vocabulary))
+    if encoded.bigrams is not None and crf.bigram_vocabulary_ is not None and known:
+        joined = _joined(crf.bigram_vocabulary_, encoded.bigrams.vocabulary)
+        encoded = encoded.with_bigrams(encoded.bigrams.translate(joined))
     layout = ChainLayout.from_data(
         encoded,
         codes,
@@ -68,6 +91,7 @@ def go_on(
         bias=crf.bias,
         begin=crf.begin,
         end=crf.end,
+        bigram_features=crf.bigram_features,
         constraints=rules,
     )
     start = None
@@ -120,4 +144,7 @@ def _with_weights_of(old: ChainLayout, new: ChainLayout, labels: npt.NDArray[np.
         keys = np.union1d(attribute * k + labels[label], there_attribute * k + there_label)
         counts = np.bincount(keys // k, minlength=new.n_attributes)
         rows = np.concatenate(([0], np.cumsum(counts))).astype(np.int64), (keys % k).astype(np.int32)
-    return ChainLayout(new.n_attributes, k, transitions, rows, new.bias, new.begin, new.end, new.constraints)
+    bigrams = new.bigrams
+    if bigrams is not None and old.bigrams is not None:
+        bigrams = bigrams.joined(old.bigrams, labels, new.constraints)
+    return replace(new, transitions=transitions, rows=rows, bigrams=bigrams)

@@ -1,5 +1,6 @@
 """Attributes and labels as numbers: vocabularies, encoders, feature templates for column files, grids."""
 
+from dualfield.features.bigrams import known_bigrams
 from dualfield.features.constraints import Constraints, resolve_constraints
 from dualfield.features.encode import encode
 from dualfield.features.encoded import Encoded
@@ -43,6 +44,7 @@ __all__ = [
     "extract",
     "extract_all",
     "grid_edges",
+    "known_bigrams",
     "preset_template",
     "resolve_constraints",
 ]

@@ -25,7 +25,7 @@ Form = Literal["dict", "list", "array"]
 _EXPECTED_SEQUENCE = "a list of dicts, a list of lists of attribute strings, or a 2-D array"
 
 
-def encode(X: Any, vocabulary: Vocabulary | Columns | None = None) -> Encoded:
+def encode(X: Any, vocabulary: Vocabulary | Columns | None = None, *, bigrams: Any = None) -> Encoded:
     """Encode sequences of any accepted form.
 
     Parameters
@@ -44,6 +44,9 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None) -> Encoded:
     vocabulary : Vocabulary or Columns, optional
         Attribute numbers to use, as of an earlier result; attributes it does not have are ignored. By
         default they are numbered in order of first appearance.
+    bigrams : Encoded or iterable of sequences, optional
+        Attributes that go with pairs of labels, in any of these forms and as long as ``X``: those of position t with
+        the labels of t − 1 and t. What the first position has is left out. They are numbered by themselves.
 
     Returns
     -------
@@ -65,7 +68,14 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None) -> Encoded:
     >>> test = encode([[{"word": "cat"}, {"word": "sat"}]], train.vocabulary)
     >>> test.indices.tolist(), test.indptr.tolist()
     ([1], [0, 1, 1])
+    >>> encode([[["a"], ["b"]]], bigrams=[[[], ["pair"]]]).bigrams.vocabulary.names
+    ['pair']
     """
+    if bigrams is not None:
+        encoded = encode(X, vocabulary)
+        if encoded.bigrams is not None:
+            raise ValueError("X has bigrams already, and more were given; expected one of them.")
+        return encoded.with_bigrams(encode(bigrams))
     if isinstance(X, Encoded):
         return X if vocabulary is None else X.translate(vocabulary)
     sequences = _as_list(X)

@@ -9,12 +9,15 @@ The lower level is a CSR matrix with one row per position, the upper one cuts it
 Within a position the attributes are distinct and increasing, so an attribute's weight is never spread over
 two entries and counting is a plain histogram. Indexing takes whole sequences, the unit that
 cross-validation works with, and looks to scikit-learn like indexing a one-dimensional array.
+
+Attributes that go with a pair of labels, this position's and the one before, are an Encoded of their own inside,
+``bigrams``: whoever takes sequences has their bigrams with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
@@ -51,6 +54,9 @@ class Encoded:
         The attributes' values; None means that all are 1.
     vocabulary : Vocabulary or Columns
         What the attribute numbers stand for.
+    bigrams : Encoded, optional
+        Attributes of pairs of labels, for the same positions: those of position t go with the labels of t − 1 and t, so
+        the first position of a sequence has none. See :meth:`with_bigrams`.
 
     Raises
     ------
@@ -72,6 +78,7 @@ class Encoded:
     indices: npt.NDArray[np.int32]
     values: npt.NDArray[np.float64] | None
     vocabulary: Vocabulary | Columns
+    bigrams: Encoded | None = None
 
     def __post_init__(self) -> None:
         for name, dtype in (("offsets", np.int64), ("indptr", np.int64), ("indices", np.int32)):
@@ -81,6 +88,8 @@ class Encoded:
         check_offsets(self.offsets, self.n_positions)
         check_entries(self.indptr, self.indices, len(self.vocabulary))
         check_values(self.values, len(self.indices))
+        if self.bigrams is not None:
+            _check_bigrams(self.bigrams, self.offsets)
 
     @classmethod
     def from_entries(
@@ -145,7 +154,7 @@ class Encoded:
         return (
             f"Encoded({len(self):,} sequences, {self.n_positions:,} positions, {len(self.indices):,} "
             "entries, "
-            f"{self.vocabulary!r})"
+            f"{self.vocabulary!r}{'' if self.bigrams is None else f', bigrams of {self.bigrams.vocabulary!r}'})"
         )
 
     def __iter__(self) -> Iterator[Encoded]:
@@ -171,7 +180,38 @@ class Encoded:
         positions, offsets = gather(self.offsets, chosen)
         entries, indptr = gather(self.indptr, positions)
         values = None if self.values is None else self.values[entries]
-        return Encoded(offsets, indptr, self.indices[entries], values, self.vocabulary)
+        bigrams = None if self.bigrams is None else self.bigrams[chosen]
+        return Encoded(offsets, indptr, self.indices[entries], values, self.vocabulary, bigrams)
+
+    def with_bigrams(self, bigrams: Encoded | None) -> Encoded:
+        """The same sequences with these attributes for pairs of labels in place of any that they have.
+
+        Parameters
+        ----------
+        bigrams : Encoded or None
+            Of as many sequences, of the same lengths. What it has at the first position of a sequence is left out:
+            there is no pair of labels.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> both = encode([[["a"], ["b"]]]).with_bigrams(encode([[["x"], ["y"]]]))
+        >>> both.bigrams.indptr.tolist(), both.bigrams.vocabulary.names
+        ([0, 0, 1], ['y'])
+        """
+        if bigrams is None:
+            return replace(self, bigrams=None)
+        _check_lengths(bigrams, self.offsets)
+        sizes = np.diff(bigrams.indptr)
+        sizes[bigrams.offsets[:-1]] = 0
+        if sizes.sum() < len(bigrams.indices):
+            entries, _ = gather(bigrams.indptr, np.flatnonzero(sizes))
+            values = None if bigrams.values is None else bigrams.values[entries]
+            indptr = np.concatenate(([0], np.cumsum(sizes)))
+            rest = replace(bigrams, indptr=indptr, indices=bigrams.indices[entries], values=values)
+            # Names that only first positions had go too.
+            bigrams = rest.restrict((rest.counts() > 0) | (bigrams.counts() == 0))
+        return replace(self, bigrams=bigrams)
 
     def counts(self) -> npt.NDArray[np.int64]:
         """Return in how many positions every attribute occurs with a value other than 0.
@@ -262,7 +302,7 @@ class Encoded:
                 "encode the data in the form that the model was trained on."
             )
         if own == vocabulary:
-            return Encoded(self.offsets, self.indptr, self.indices, self.values, vocabulary)
+            return replace(self, vocabulary=vocabulary)
         numbers = np.fromiter(map(vocabulary.index.get, own.names, repeat(-1)), np.int64, len(own))
         return self._renumbered(numbers, vocabulary)
 
@@ -272,4 +312,33 @@ class Encoded:
         kept = indices >= 0
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
         values = None if self.values is None else self.values[kept]
-        return Encoded.from_entries(self.offsets, indptr, indices[kept], values, vocabulary)
+        renumbered = Encoded.from_entries(self.offsets, indptr, indices[kept], values, vocabulary)
+        return renumbered if self.bigrams is None else replace(renumbered, bigrams=self.bigrams)
+
+
+def _check_lengths(bigrams: Encoded, offsets: npt.NDArray[np.int64]) -> None:
+    """Refuse bigrams of other sequences, with the first that differs."""
+    if len(bigrams.offsets) != len(offsets):
+        raise ValueError(
+            f"the bigrams have {len(bigrams)} sequences, X has {len(offsets) - 1}; expected one for each of X."
+        )
+    wrong = np.flatnonzero(bigrams.lengths != np.diff(offsets))
+    if wrong.size:
+        number = int(wrong[0])
+        raise ValueError(
+            f"sequence {number} has {bigrams.lengths[number]} positions in the bigrams and "
+            f"{offsets[number + 1] - offsets[number]} in X; expected as many, the first without effect."
+        )
+
+
+def _check_bigrams(bigrams: Encoded, offsets: npt.NDArray[np.int64]) -> None:
+    _check_lengths(bigrams, offsets)
+    if bigrams.bigrams is not None:
+        raise ValueError("the bigrams have bigrams themselves; expected attributes only.")
+    first = offsets[:-1]
+    wrong = np.flatnonzero(bigrams.indptr[first + 1] > bigrams.indptr[first])
+    if wrong.size:
+        raise ValueError(
+            f"the first position of sequence {wrong[0]} has bigram attributes, but no label before it; leave them out, "
+            "as with_bigrams does."
+        )

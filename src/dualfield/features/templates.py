@@ -8,7 +8,7 @@ applies without a Python object per token.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -41,6 +41,8 @@ class Template:
         the fifth.
     transitions : bool
         Whether the template asks for weights of label pairs alone, as ``B`` does in CRF++.
+    bigrams : iterable of Rule
+        Further rules, taken as of kind "bigram": their attributes have a weight per pair of labels.
 
     Examples
     --------
@@ -55,8 +57,15 @@ class Template:
     ['U00:_B-1/the', 'U01:DT', 'U00:the/cat', 'U01:NN']
     """
 
-    def __init__(self, rules: Iterable[Rule], *, outside: Outside = "nothing", transitions: bool = True) -> None:
-        self.rules = tuple(rules)
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        *,
+        outside: Outside = "nothing",
+        transitions: bool = True,
+        bigrams: Iterable[Rule] = (),
+    ) -> None:
+        self.rules = (*rules, *map(_as_bigram, bigrams))
         self.outside: Outside = outside
         self.transitions = bool(transitions)
         if not all(isinstance(rule, Rule) for rule in self.rules):
@@ -164,8 +173,9 @@ class Template:
         vocabulary: Vocabulary | Columns | None = None,
         min_count: int = 1,
         hash_bits: int | None = None,
+        bigram_vocabulary: Vocabulary | Columns | None = None,
     ) -> Encoded:
-        """Make and number the attributes of the unigram rules.
+        """Make and number the attributes of the unigram rules and, as ``bigrams`` of the result, of the bigram rules.
 
         Parameters
         ----------
@@ -179,13 +189,21 @@ class Template:
         hash_bits : int, optional
             Number an attribute by the first ``hash_bits`` bits of a hash of its string instead: no vocabulary, and
             attributes that collide share a weight. ``vocabulary`` may then be the ``Columns`` of an earlier result.
+        bigram_vocabulary : Vocabulary, optional
+            The same as ``vocabulary`` for the attributes of the bigram rules.
 
         Returns
         -------
         encoded : Encoded
-            An attribute that several rules make at one token has their number as its value, as in CRF++ and Wapiti.
+            Its ``bigrams`` is None where the template has no bigram rules with cells. An attribute that several rules
+            make at one token has their number as its value, as in CRF++ and Wapiti.
         """
-        return self._encoded(tokens, vocabulary, min_count, hash_bits, bigrams=False)
+        if not isinstance(tokens, Tokens):
+            tokens = Tokens.from_rows(tokens)
+        encoded = self._encoded(tokens, vocabulary, min_count, hash_bits, bigrams=False)
+        if not self.bigrams:
+            return encoded
+        return encoded.with_bigrams(self.encode_bigrams(tokens, bigram_vocabulary, min_count, hash_bits))
 
     def encode_bigrams(
         self,
@@ -261,6 +279,17 @@ class Template:
             vocabulary = Vocabulary.from_core(names)
         assert vocabulary is not None
         return Encoded(tokens.offsets, indptr, indices, values, vocabulary)
+
+
+def _as_bigram(rule: Rule) -> Rule:
+    if not isinstance(rule, Rule):
+        raise TypeError("bigrams are Rules; see dualfield.features.rules.")
+    if not rule.cells:
+        raise ValueError(
+            f"the bigram {str(rule)!r} has no cell, so it is a weight of label pairs alone; give transitions=True "
+            "instead."
+        )
+    return replace(rule, kind="bigram")
 
 
 def _check_numbering(vocabulary: Vocabulary | Columns | None, min_count: int, hash_bits: int | None) -> None:

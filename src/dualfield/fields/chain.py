@@ -44,7 +44,8 @@ class Chain(Field):
 
     The score of labels ``y`` for a sequence ``x`` of length T sums the weights of all (attribute, label) pairs,
     times the attribute's value, of all transitions ``(y_{t−1}, y_t)``, of each label's bias, and of the first
-    (begin) and the last label (end). The objective is
+    (begin) and the last label (end); and where ``X`` has bigram attributes, for each of position t its value times its
+    weight with the pair ``(y_{t−1}, y_t)``. The objective is
 
         ``l1 ‖w‖₁ + l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i; w))``
 
@@ -55,7 +56,8 @@ class Chain(Field):
     Parameters
     ----------
     X : sequences
-        Sequences of dicts, of lists of strings, of 2-D arrays, of sparse matrices, or an ``Encoded``.
+        Sequences of dicts, of lists of strings, of 2-D arrays, of sparse matrices, or an ``Encoded``, which may have
+        bigram attributes.
     y : sequences of labels
         One label per position; or a set of candidates (set, frozenset, list, tuple), or None where it is unknown.
     l2 : float
@@ -75,6 +77,8 @@ class Chain(Field):
         Which first and last labels and which transitions are allowed.
     allowed : sequence, optional
         For each sequence None, or for each position None or the labels allowed there.
+    bigram_features : {"all", "observed"}
+        Which (bigram attribute, label, label) have a weight; of them, only allowed ones.
 
     Examples
     --------
@@ -103,6 +107,7 @@ class Chain(Field):
         l1: float = 0.0,
         constraints: Constraints | Literal["bio", "iobes"] | None = None,
         allowed: Any = None,
+        bigram_features: str = "all",
     ) -> None:
         self.l1 = check_l1(l1)
         self.l2 = check_l2(l2, self.l1)
@@ -126,10 +131,13 @@ class Chain(Field):
             bias=bias,
             begin=begin,
             end=end,
+            bigram_features=bigram_features,
             constraints=rules,
             observed=None if self.candidates is None else observed_among(self.encoded, self.candidates),
         )
         self._compile()
+        if self.encoded.bigrams is not None:
+            self.name, self.offers = "Chain with bigrams", EXACT
         if rules is not None or self.allowed is not None:
             self.name, self.offers = "Chain with constraints", EXACT - {"independent nodes"}
         if self.candidates is not None:
@@ -158,6 +166,8 @@ class Chain(Field):
         field.allowed = field.candidates = None
         field.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
         field._compile()
+        if encoded.bigrams is not None:
+            field.name, field.offers = "Chain with bigrams", EXACT
         field.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
         return field
 
@@ -195,6 +205,10 @@ class Chain(Field):
 
     def _content(self) -> list[Any]:
         encoded, layout = self.encoded, self.layout
+        bigrams, pairs = encoded.bigrams, layout.bigrams
+        shown: list[Any] = [None] * 6
+        if bigrams is not None and pairs is not None:
+            shown = [bigrams.indptr, bigrams.indices, bigrams.values, bigrams.vocabulary, pairs.pairs, pairs.starts]
         return [
             *(self.l2, self.l1, self.centre),
             self.sample_weight,
@@ -203,6 +217,7 @@ class Chain(Field):
             *(encoded.offsets, encoded.indptr, encoded.indices, encoded.values, encoded.vocabulary),
             *(layout.transitions, layout.rows is None, layout.bias, layout.begin, layout.end),
             *(layout.constraints, self.allowed, self.candidates),
+            *shown,
         ]
 
 
@@ -215,17 +230,30 @@ def _default_solver(n_sequences: int) -> Choice:
     )
 
 
-def frequent(encoded: Encoded, min_count: int, known: Vocabulary | Columns | None = None) -> Encoded:
-    """Without the attributes that occur at fewer positions; those of ``known`` stay."""
+def frequent(
+    encoded: Encoded,
+    min_count: int,
+    known: Vocabulary | Columns | None = None,
+    known_bigrams: Vocabulary | Columns | None = None,
+) -> Encoded:
+    """Without the attributes and the bigrams that occur at fewer positions; those of ``known`` ones stay."""
     if isinstance(min_count, bool) or not isinstance(min_count, int | np.integer) or min_count < 1:
         raise ValueError(f"min_count must be a positive integer; got {min_count!r}.")
     if min_count == 1:
         return encoded
-    keep = encoded.counts() >= min_count
-    if isinstance(known, Columns):
-        return encoded
-    if known is not None and isinstance(encoded.vocabulary, Vocabulary):
-        keep |= np.fromiter(map(known.__contains__, encoded.vocabulary.names), bool, len(keep))
+    if encoded.bigrams is not None:
+        keep = _kept(encoded.bigrams, min_count, known_bigrams)
+        encoded = encoded.with_bigrams(encoded.bigrams.restrict(keep))
+    keep = _kept(encoded, min_count, known)
     if not keep.any() and known is None:
         raise ValueError(f"No attribute occurs {min_count} times or more; lower min_count.")
     return encoded.restrict(keep)
+
+
+def _kept(encoded: Encoded, min_count: int, known: Vocabulary | Columns | None) -> npt.NDArray[np.bool_]:
+    keep: npt.NDArray[np.bool_] = encoded.counts() >= min_count
+    if isinstance(known, Columns):
+        return np.ones(len(keep), dtype=bool)
+    if known is not None and isinstance(encoded.vocabulary, Vocabulary):
+        keep |= np.fromiter(map(known.__contains__, encoded.vocabulary.names), bool, len(keep))
+    return keep

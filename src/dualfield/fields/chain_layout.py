@@ -1,8 +1,8 @@
 """Where the weights of a chain are: the part of a chain model that does not depend on data.
 
-Weights are one flat vector, ``[ attribute × label | transition | bias | begin | end ]``. With "all" pairs the first
-part is attribute-major with K weights a row and there are K² transitions; with "observed" ones only the pairs seen
-in training have a weight.
+Weights are one flat vector, ``[ attribute × label | transition | bias | begin | end | bigram × pair ]``. With "all"
+pairs the first part is attribute-major with K weights a row and there are K² transitions; with "observed" ones only the
+pairs seen in training have a weight. The last part is that of :mod:`~dualfield.fields.bigram_layout`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scipy import sparse
 
 from dualfield import _core
 from dualfield.features import Constraints, Encoded
+from dualfield.fields.bigram_layout import BigramLayout
 from dualfield.fields.chain_masks import Observed, constrain
 
 __all__ = ["ChainLayout"]
@@ -41,6 +42,8 @@ class ChainLayout:
         Whether there is a weight per label at every position, at the first, at the last.
     constraints : Constraints, optional
         Which labellings are allowed; its labels are those of the model, in their order.
+    bigrams : BigramLayout, optional
+        The weights of bigram attributes.
     """
 
     n_attributes: int
@@ -51,6 +54,7 @@ class ChainLayout:
     begin: bool
     end: bool
     constraints: Constraints | None = None
+    bigrams: BigramLayout | None = None
     _pairs: Any = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -65,6 +69,7 @@ class ChainLayout:
         bias: bool,
         begin: bool,
         end: bool,
+        bigram_features: str = "all",
         constraints: Constraints | None = None,
         observed: Observed | None = None,
     ) -> ChainLayout:
@@ -72,7 +77,8 @@ class ChainLayout:
 
         ``observed`` stands for the pairs that occur where labels are known in part.
         """
-        for name, value in (("state_features", state_features), ("transitions", transitions)):
+        given = {"state_features": state_features, "transitions": transitions, "bigram_features": bigram_features}
+        for name, value in given.items():
             if value not in ("all", "observed"):
                 raise ValueError(f"{name} must be 'all' or 'observed'; got {value!r}.")
         n_attributes = len(encoded.vocabulary)
@@ -90,7 +96,11 @@ class ChainLayout:
             flat = np.unique(codes[before] * np.int32(n_labels) + codes[before + 1]).astype(np.int32)
         if constraints is not None:
             flat = flat[constraints.transitions.ravel()[flat]]
-        return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end), constraints)
+        pairs = None
+        if encoded.bigrams is not None:
+            candidates = None if observed is None else observed.candidates
+            pairs = BigramLayout.from_data(encoded.bigrams, codes, n_labels, bigram_features, constraints, candidates)
+        return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end), constraints, pairs)
 
     def __post_init__(self) -> None:
         # The compiled rows check themselves once, so that predicting a short sentence costs little.
@@ -99,7 +109,7 @@ class ChainLayout:
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.n_attributes, self.n_labels, self.transitions, self.rows, self.bias, self.begin, self.end)
-        return ChainLayout, (*parts, self.constraints)
+        return ChainLayout, (*parts, self.constraints, self.bigrams)
 
     @property
     def n_state_weights(self) -> int:
@@ -109,11 +119,20 @@ class ChainLayout:
     @property
     def dimension(self) -> int:
         """The number of weights."""
+        return self.n_chain_weights + (0 if self.bigrams is None else self.bigrams.dimension)
+
+    @property
+    def n_chain_weights(self) -> int:
+        """How many weights there are beside those of bigrams, and before them."""
         return self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
 
     def without_zeros(self, weights: FloatArray) -> tuple[ChainLayout, FloatArray]:
         """The layout of the weights that are not zero, and those weights; bias, begin and end weights stay."""
+        weights, last = np.split(weights, [self.n_chain_weights])
         state, transitions, rest = np.split(weights, np.cumsum([self.n_state_weights, len(self.transitions)]))
+        bigrams = self.bigrams
+        if bigrams is not None:
+            bigrams, last = bigrams.without_zeros(last)
         attributes, labels = self._state_pairs()
         kept = state != 0
         counts = np.bincount(attributes[kept], minlength=self.n_attributes)
@@ -121,8 +140,9 @@ class ChainLayout:
             self,
             transitions=self.transitions[transitions != 0],
             rows=(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), labels[kept].astype(np.int32)),
+            bigrams=bigrams,
         )
-        return layout, np.concatenate([state[kept], transitions[transitions != 0], rest])
+        return layout, np.concatenate([state[kept], transitions[transitions != 0], rest, last])
 
     def without_empty_rows(self) -> tuple[ChainLayout, npt.NDArray[np.bool_]]:
         """The layout of the attributes that have a weight, and which they are."""
@@ -152,6 +172,8 @@ class ChainLayout:
             if getattr(self, name):
                 moved[there + labels] = rest[at : at + self.n_labels]
                 at, there = at + self.n_labels, there + to.n_labels
+        if self.bigrams is not None and to.bigrams is not None:
+            moved[to.n_chain_weights :] = self.bigrams.carry(weights[self.n_chain_weights :], to.bigrams, labels)
         return moved
 
     def _state_pairs(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -193,6 +215,9 @@ class ChainLayout:
             l2,
         )
         chain = _core.ChainAll(*arguments) if self._pairs is None else _core.ChainObserved(*arguments, self._pairs)
+        if self.bigrams is not None:
+            assert encoded.bigrams is not None
+            chain = self.bigrams.compile(chain, encoded.bigrams)
         return constrain(chain, self.n_labels, self.constraints, allowed, candidates)
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
@@ -202,7 +227,8 @@ class ChainLayout:
         -------
         dict
             ``state``, an array (A, K) or a CSR matrix of that shape for observed pairs; ``transitions``, an array
-            (K, K), zero where there is no weight; and, where they exist, ``bias``, ``begin``, ``end``, arrays (K,).
+            (K, K), zero where there is no weight; and, where they exist, ``bias``, ``begin``, ``end``, arrays (K,),
+            and ``bigrams``, an array (B, K, K) or, for observed pairs, a CSR matrix (B, K²).
         """
         shape = (self.n_attributes, self.n_labels)
         state, rest = np.split(weights, [self.n_state_weights])
@@ -219,4 +245,6 @@ class ChainLayout:
             if getattr(self, name):
                 parts[name] = rest[start : start + self.n_labels]
                 start += self.n_labels
+        if self.bigrams is not None:
+            parts["bigrams"] = self.bigrams.split(rest[start:])
         return parts

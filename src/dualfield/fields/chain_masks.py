@@ -20,11 +20,15 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class Observed(NamedTuple):
-    """Pairs that occur in partly labelled data: each position once for each of its candidates, and the transitions."""
+    """Pairs that occur in partly labelled data: each position once for each of its candidates, and the transitions.
+
+    ``candidates`` are what they come from.
+    """
 
     positions: Encoded
     codes: npt.NDArray[np.int32]
     transitions: npt.NDArray[np.int32]
+    candidates: BoolArray
 
 
 def observed_among(encoded: Encoded, candidates: BoolArray) -> Observed:
@@ -41,7 +45,7 @@ def observed_among(encoded: Encoded, candidates: BoolArray) -> Observed:
     before = np.flatnonzero(inner)
     together = shown[before].astype(np.int64).T @ shown[before + 1].astype(np.int64)
     flat = np.flatnonzero(together.ravel()[: n_labels * n_labels])
-    return Observed(each, codes.astype(np.int32), flat.astype(np.int32))
+    return Observed(each, codes.astype(np.int32), flat.astype(np.int32), candidates)
 
 
 def check_labels(
@@ -98,9 +102,7 @@ def constrain(
         return chain
     rules = Constraints(range(n_labels)) if constraints is None else constraints
     masks: dict[str, Any] = {name: getattr(rules, name) for name in ("transitions", "begin", "end")}
-    all_pairs = isinstance(chain, _core.ChainAll)
+    kind = type(chain).__name__
     if candidates is None:
-        constrained = _core.ConstrainedChainAll if all_pairs else _core.ConstrainedChainObserved
-        return constrained(chain, **masks, allowed=allowed)
-    partial = _core.PartialChainAll if all_pairs else _core.PartialChainObserved
-    return partial(chain, **masks, allowed=allowed, candidates=candidates)
+        return getattr(_core, f"Constrained{kind}")(chain, **masks, allowed=allowed)
+    return getattr(_core, f"Partial{kind}")(chain, **masks, allowed=allowed, candidates=candidates)

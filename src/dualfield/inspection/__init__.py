@@ -4,7 +4,16 @@ Every function returns a :class:`~dualfield.reporting.Table`: print it, show it 
 ``.to_frame()`` for pandas.
 """
 
+from dualfield.inspection.bigrams import bigram_weights, top_bigrams
 from dualfield.inspection.explanation import Explanation, explain
 from dualfield.inspection.weights import attribute_weights, top_weights, transitions
 
-__all__ = ["Explanation", "attribute_weights", "explain", "top_weights", "transitions"]
+__all__ = [
+    "Explanation",
+    "attribute_weights",
+    "bigram_weights",
+    "explain",
+    "top_bigrams",
+    "top_weights",
+    "transitions",
+]

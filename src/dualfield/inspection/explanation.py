@@ -5,7 +5,7 @@ the margin s(a) − s(b), and the two labellings differ in few places. A score i
 sum of the differences of
 
 * value · weight for every attribute of the position, its bias, and begin or end weight there;
-* the transitions from the label before and to the label after;
+* the transitions from the label before and to the label after, and value · weight of the bigram attributes there;
 * the same for other positions, where the two labellings differ there too: calling *Paris* a person may pull
   *Hilton* along.
 """
@@ -13,6 +13,7 @@ sum of the differences of
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield import _core
 from dualfield.features import Encoded, encode
+from dualfield.inspection.bigrams import bigram_name
 from dualfield.inspection.weights import attribute_name, attribute_rows, label_code
 from dualfield.reporting.table import Row, Table
 
@@ -98,16 +100,13 @@ def explain(crf: ChainCRF, x: Any, position: int, label: Any = None, against: An
     """
     check_is_fitted(crf)
     encoded = _one_sequence(crf, x)
-    length, labels = encoded.n_positions, len(crf.classes_)
+    length = encoded.n_positions
     if isinstance(position, bool) or not isinstance(position, int | np.integer) or not -length <= position < length:
         raise ValueError(
             f"position must be an integer from 0 to {length - 1}, the last of the sequence; got {position!r}."
         )
     t = int(position) % length
-    theta = crf.layout_.compile(encoded).potentials(crf.weights_, 0)
-    node, edge = theta[: length * labels].reshape(length, labels), theta[length * labels :].reshape(1, labels, labels)
-    if crf.layout_.constraints is not None:
-        node, edge = crf.layout_.constraints.forbid(node, edge)
+    node, edge = crf.layout_.compile(encoded).chain_potentials(crf.weights_, 0)
     possible = np.isfinite(_core.chain_marginals(node, edge, True)[1][t])
     chosen = _code(crf, label, lambda: int(_core.chain_viterbi(node, edge)[0][t]))
     if possible.sum() == 1 and possible[chosen] and against is None:
@@ -124,7 +123,7 @@ def explain(crf: ChainCRF, x: Any, position: int, label: Any = None, against: An
                 f"the model's constraints rule out the label {crf.classes_[code].item()!r} at position {t}."
             )
     one, two = best[chosen][0], best[other][0]
-    rows = [*_position_rows(crf, encoded, t, chosen, other), *_further_rows(crf, node, edge[0], t, one, two)]
+    rows = [*_position_rows(crf, encoded, t, chosen, other), *_further_rows(crf, encoded, node, t, one, two)]
     rows.sort(key=lambda row: -abs(row[-1]))
     margin = math.fsum(row[-1] for row in rows)
     nodes = _core.chain_marginals(node, edge, False)[1]
@@ -155,7 +154,7 @@ def explain(crf: ChainCRF, x: Any, position: int, label: Any = None, against: An
 
 
 def _one_sequence(crf: ChainCRF, x: Any) -> Encoded:
-    encoded = encode(x if isinstance(x, Encoded) else [x], crf.vocabulary_)
+    encoded = crf.encode(x if isinstance(x, Encoded) else [x])
     if len(encoded) != 1:
         raise ValueError(f"x holds {len(encoded)} sequences; expected one; take one of them, as in x[0].")
     return encoded
@@ -191,18 +190,34 @@ def _position_rows(crf: ChainCRF, encoded: Encoded, t: int, a: int, b: int) -> l
     return rows
 
 
-def _further_rows(crf: ChainCRF, node: Any, edge: Any, t: int, one: Any, two: Any) -> list[Row]:
-    """Transitions that differ, and other positions whose labels do."""
+def _further_rows(crf: ChainCRF, encoded: Encoded, node: Any, t: int, one: Any, two: Any) -> list[Row]:
+    """Transitions that differ, the bigrams there, and other positions whose labels do."""
     names, rows = crf.classes_.tolist(), []
+    edge = crf.layout_.split(crf.weights_)["transitions"]
     for s in range(len(one)):
         if s > 0 and (one[s - 1] != two[s - 1] or one[s] != two[s]):
             wa, wb = float(edge[one[s - 1], one[s]]), float(edge[two[s - 1], two[s]])
             shown = [f"{names[y[s - 1]]} → {names[y[s]]}" for y in (one, two)]
             rows.append((f"{shown[0]}, not {shown[1]}", s, 1.0, wa, wb, wa - wb))
+            for bigram, value, matrix in _bigrams_at(crf, encoded, s):
+                wa, wb = float(matrix[one[s - 1], one[s]]), float(matrix[two[s - 1], two[s]])
+                rows.append((f"{bigram}: {shown[0]}, not {shown[1]}", s, value, wa, wb, value * (wa - wb)))
         if s != t and one[s] != two[s]:
             wa, wb = float(node[s, one[s]]), float(node[s, two[s]])
             rows.append((f"{names[one[s]]}, not {names[two[s]]}", s, 1.0, wa, wb, wa - wb))
     return rows
+
+
+def _bigrams_at(crf: ChainCRF, encoded: Encoded, s: int) -> Iterator[tuple[str, float, npt.NDArray[np.float64]]]:
+    """Name, value and matrix of weights of the bigram attributes of a position."""
+    bigrams, layout = encoded.bigrams, crf.layout_.bigrams
+    if bigrams is None or layout is None:
+        return
+    weights = crf.weights_[crf.layout_.n_chain_weights :]
+    for entry in range(bigrams.indptr[s], bigrams.indptr[s + 1]):
+        number = int(bigrams.indices[entry])
+        value = 1.0 if bigrams.values is None else float(bigrams.values[entry])
+        yield bigram_name(crf, number), value, layout.matrix(weights, number)[0]
 
 
 def _unknown_attributes(crf: ChainCRF, x: Any, t: int, encoded: Encoded) -> int:

@@ -14,7 +14,15 @@ from dualfield.reporting.table import Table
 if TYPE_CHECKING:
     from dualfield.estimators import ChainCRF
 
-__all__ = ["attribute_name", "attribute_rows", "attribute_weights", "label_code", "top_weights", "transitions"]
+__all__ = [
+    "attribute_name",
+    "attribute_rows",
+    "attribute_weights",
+    "has_attribute",
+    "label_code",
+    "top_weights",
+    "transitions",
+]
 
 Sign = Literal["both", "positive", "negative"]
 _SIGNED = {"weight": "+.3f"}
@@ -175,6 +183,15 @@ def label_code(crf: ChainCRF, label: Any) -> int:
         shown = ", ".join(map(repr, known[:12])) + (", ..." if len(known) > 12 else "")
         raise ValueError(f"the model has no label {label!r:.60}; it has {shown}.")
     return known.index(label)
+
+
+def has_attribute(crf: ChainCRF, attribute: str | int) -> bool:
+    """Whether the model has an attribute of this name or number."""
+    try:
+        _attribute_number(crf, attribute)
+    except ValueError:
+        return False
+    return True
 
 
 def _attribute_number(crf: ChainCRF, attribute: str | int) -> int:

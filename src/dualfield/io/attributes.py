@@ -159,6 +159,11 @@ def write_attributes(
     """
     if isinstance(X.vocabulary, Columns):
         raise TypeError("attribute files hold names, but the attributes of X are columns of arrays; give them names.")
+    if X.bigrams is not None:
+        raise ValueError(
+            "X has bigram attributes, for which attribute files have no place: CRFsuite has no such weights; leave "
+            "them out, as X.with_bigrams(None) does."
+        )
     if not np.array_equal(X.offsets, y.offsets):
         raise ValueError("X and y have sequences of different lengths; give one label per position.")
     weights = None

@@ -269,6 +269,10 @@ def attribute_lists(X: Encoded) -> list[list[Any]]:
     """Encoded sequences as features: lists of names where all values are 1, else dicts from name to value."""
     if isinstance(X.vocabulary, Columns):
         raise TypeError("the attributes of X are columns of arrays, which have no names.")
+    if X.bigrams is not None:
+        raise ValueError(
+            'X has bigram attributes, for which "features" have no place; leave them out, as X.with_bigrams(None) does.'
+        )
     names = [X.vocabulary.names[number] for number in X.indices.tolist()]
     bounds = X.indptr.tolist()
     positions: list[Any] = [names[a:b] for a, b in pairwise(bounds)]

@@ -19,13 +19,13 @@ from dualfield.io.atomic import atomic_write
 
 __all__ = ["FORMAT_VERSION", "read_model", "write_model"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # the newest; a file has the oldest version that knows all it holds
 _MARK = "dualfield model"
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def write_model(path: str | os.PathLike[str], arrays: Arrays, description: dict[str, Any]) -> None:
+def write_model(path: str | os.PathLike[str], arrays: Arrays, description: dict[str, Any], version: int = 1) -> None:
     """Write a model file.
 
     Parameters
@@ -36,8 +36,10 @@ def write_model(path: str | os.PathLike[str], arrays: Arrays, description: dict[
         The numbers of the model.
     description : dict
         Everything else, of types that JSON has.
+    version : int
+        Of the format: 2 for a model with bigrams, which readers of version 1 would not understand.
     """
-    metadata = {"format": _MARK, "format_version": str(FORMAT_VERSION), "model": json.dumps(description)}
+    metadata = {"format": _MARK, "format_version": str(version), "model": json.dumps(description)}
     content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata=metadata)
     size = int.from_bytes(content[:8], "little")
     # The library writes the header's entries in random order; sorted, the same model is the same file.

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.calibration import Outcomes, Threshold, choose_threshold, outcomes, reliability
-from dualfield.inspection import top_weights, transitions
+from dualfield.inspection import top_bigrams, top_weights, transitions
 from dualfield.io import atomic_write, check_writable
 from dualfield.metrics import ChunkScores, Score, are_chunk_tags, chunk_scores, token_accuracy
 from dualfield.reporting.drawing import Series, line_chart, reliability_chart
@@ -39,6 +39,7 @@ __all__ = ["check_report", "report"]
 
 _TEMPLATE = Path(__file__).with_name("report.html.jinja")
 _MOST_LABELS = 40  # with their own list of attributes
+_MOST_BIGRAMS = 20
 _MOST_PASSES = 60  # in the table of the history
 _PRECISIONS = (0.9, 0.95, 0.99)
 
@@ -141,6 +142,8 @@ def report(
             history=_history(crf.solution_),
             parameters=sorted((name, str(value)) for name, value in crf.get_params(deep=False).items()),
             n_attributes=len(crf.vocabulary_),
+            n_bigrams=0 if crf.bigram_vocabulary_ is None else len(crf.bigram_vocabulary_),
+            bigrams=top_bigrams(crf, _MOST_BIGRAMS).rows if crf.bigram_vocabulary_ is not None else (),
             n_labels=len(crf.classes_),
             n_weights=len(crf.weights_),
             n_nonzero=int(np.count_nonzero(crf.weights_)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.features import Encoded, Vocabulary, encode, encode_labels
+from dualfield.features import Encoded, Vocabulary, encode_labels
 from dualfield.inspection import explain
 from dualfield.metrics import Score
 
@@ -76,7 +76,7 @@ class Mistake:
 
 def score_sequences(crf: ChainCRF, X: Any, y: Any, words: Sequence[Sequence[str]] | None) -> Scored:
     """Encode, check and predict."""
-    encoded = encode(X, crf.vocabulary_)
+    encoded = crf.encode(X)
     y = [list(labels) for labels in y]
     _, true_codes = encode_labels(y, encoded.lengths, crf.classes_)
     shown = words_of(X, encoded) if words is None else _checked_words(words, encoded)

@@ -1,0 +1,117 @@
+"""Templates with bigram lines on the command line: training, tagging, scores, tables, reports, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dualfield import ChainCRF
+from dualfield.cli.column_features import recipe_of
+from dualfield.datasets import travel_sentences
+from dualfield.features import Columns, Tokens
+from dualfield.io import write_columns
+
+Run = Callable[..., tuple[int, str, str]]
+CRFPP = "U00:%x[0,0]\nU01:%x[-1,0]\nB01:%x[0,0]\nB\n"
+WAPITI = "*:%X[0,0]\nu:%x[-1,0]\nb\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_columns(travel_sentences(60, 0), "train.txt")
+    write_columns(travel_sentences(20, 1), "test.txt")
+    Path("crfpp.txt").write_text(CRFPP)
+    Path("wapiti.txt").write_text(WAPITI)
+    return tmp_path
+
+
+def trained(command: Run, *options: object) -> ChainCRF:
+    code, _, err = command("train", "train.txt", "-o", "m", "-q", *options)
+    assert (code, err) == (0, "")
+    return ChainCRF.load("m")
+
+
+@pytest.mark.parametrize("pairs", ["all", "observed"])
+@pytest.mark.parametrize("syntax", ["crfpp", "wapiti"])
+def test_files_are_tagged_as_python_labels_them(command: Run, folder: Path, syntax: str, pairs: str) -> None:
+    options = ("--features", f"{syntax}.txt", "--template-syntax", syntax, "--bigram-features", pairs)
+    crf = trained(command, *options)
+    assert crf.bigram_features == pairs
+    assert (crf.layout_.bigrams.starts is None) == (pairs == "all")
+    template = recipe_of(crf).template
+    rows = [[(word,) for word, _ in sentence] for sentence in travel_sentences(20, 1)]
+    expected = crf.predict(template.encode(Tokens.from_rows(rows)))
+    code, out, _ = command("tag", "test.txt", "-m", "m")
+    assert code == 0
+    tagged = [[line.split()[-1] for line in block.split("\n")] for block in out.strip().split("\n\n")]
+    assert tagged == expected
+    lines = "".join(json.dumps({"tokens": [word for (word,) in sentence]}) + "\n" for sentence in rows)
+    code, out, _ = command("tag", "-", "-m", "m", "--format", "jsonl", stdin=lines.encode())
+    assert [json.loads(line)["predicted"] for line in out.splitlines()] == expected
+
+
+def test_sizes_and_tables_show_bigrams(command: Run, folder: Path) -> None:
+    code, _, err = command("train", "train.txt", "-o", "m", "--features", "crfpp.txt", "--report", "r.html")
+    crf = ChainCRF.load("m")
+    count = len(crf.bigram_vocabulary_)
+    assert code == 0
+    assert f"{count} bigrams, {len(crf.classes_)} labels" in err
+    assert f"{count} bigrams" in Path("r.html").read_text(encoding="utf-8")
+    assert "<h3>Bigrams</h3>" in Path("r.html").read_text(encoding="utf-8")
+    _, out, _ = command("inspect", "m")
+    assert "Bigrams with the largest weights" in out
+    _, out, _ = command("inspect", "m", "--json")
+    record = json.loads(out)
+    assert record["model"]["bigrams"] == count
+    assert set(record["bigrams"][0]) == {"attribute", "from", "to", "weight"}
+    name = crf.bigram_vocabulary_.names[0]
+    _, out, _ = command("inspect", "m", "--attribute", name)
+    assert f"Weights of the bigram {name}" in out
+    code, out, _ = command("eval", "test.txt", "-m", "m", "--json")
+    assert json.loads(out)["accuracy"] == pytest.approx(
+        crf.score(*labelled(crf)),
+    )
+
+
+def labelled(crf: ChainCRF) -> tuple[object, list[list[str]]]:
+    sentences = travel_sentences(20, 1)
+    X = recipe_of(crf).template.encode([[(word,) for word, _ in sentence] for sentence in sentences])
+    return X, [[label for _, label in sentence] for sentence in sentences]
+
+
+def test_a_name_that_is_both_shows_both_tables(command: Run, folder: Path) -> None:
+    crf = trained(command, "--features", "wapiti.txt", "--template-syntax", "wapiti")
+    name = next(name for name in crf.bigram_vocabulary_.names if name in crf.vocabulary_)
+    _, out, _ = command("inspect", "m", "--attribute", name)
+    assert f"Weights of the bigram {name}" in out
+    assert f"Weights of {name}" in out
+
+
+def test_hashed_bigrams_and_rare_ones(command: Run, folder: Path) -> None:
+    crf = trained(command, "--features", "crfpp.txt", "--hash-bits", "6", "--bigram-features", "observed")
+    assert crf.bigram_vocabulary_ == Columns(64)
+    assert command("eval", "test.txt", "-m", "m")[0] == 0
+    every = trained(command, "--features", "crfpp.txt")
+    some = trained(command, "--features", "crfpp.txt", "--min-count", "5")
+    assert 0 < len(some.bigram_vocabulary_) < len(every.bigram_vocabulary_)
+
+
+@pytest.mark.parametrize("to", ["attributes", "jsonl"])
+def test_files_of_attributes_have_no_place_for_bigrams(command: Run, folder: Path, to: str) -> None:
+    code, _, err = command("convert", "train.txt", "out", "--from", "columns", "--to", to, "--features", "crfpp.txt")
+    assert code == 2
+    assert "crfpp.txt: 'B01:%x[0,0]' makes attributes of pairs of labels, for which files of attributes have no" in err
+    assert not Path("out").exists()
+
+
+def test_a_model_of_python_with_bigrams_tags_no_attribute_files(command: Run, folder: Path) -> None:
+    crf = ChainCRF(random_state=0)
+    X = crf.encode([[["a"], ["b"]]], bigrams=[[[], ["p"]]])
+    crf.fit(X, [["A", "B"]]).save("m")
+    code, _, err = command("tag", "-", "-m", "m", "--format", "attributes", stdin=b"A\ta\n\n")
+    assert code == 2
+    assert "the model has weights for bigram attributes, for which a file of format attributes has no place" in err

@@ -337,23 +337,6 @@ class Chain {
         for (Index t = 0; t < T; ++t) theta[t * K + y[t]] = strength_of(K, epsilon);
     }
 
-    // At a node p = a + b e_y, with e_y the true label's indicator. A pair has the product of two such vectors.
-    double independent_marginals(Index i, double epsilon, double* m) const {
-        const Index K = labels(), T = length(i);
-        const std::int32_t* y = labels_ + offset(i);
-        const double a = K > 1 ? epsilon / static_cast<double>(K - 1) : 0.0, b = (K > 1 ? 1.0 - epsilon : 1.0) - a;
-        std::fill(m, m + T * K, a);
-        for (Index t = 0; t < T; ++t) m[t * K + y[t]] += b;
-        double* edge_sum = m + T * K;
-        std::fill(edge_sum, edge_sum + K * K, static_cast<double>(T - 1) * a * a);
-        for (Index t = 1; t < T; ++t) {
-            for (Index k = 0; k < K; ++k) edge_sum[y[t - 1] * K + k] += a * b;
-            for (Index k = 0; k < K; ++k) edge_sum[k * K + y[t]] += a * b;
-            edge_sum[y[t - 1] * K + y[t]] += b * b;
-        }
-        return independent_entropy(i, epsilon);
-    }
-
     // Packed: [ T x K nodes | one number for each transition that has a weight ]. The potentials of all other transitions
     // are one constant, taken to be zero; their marginals share what the former leave of T - 1.
     Index packed_size(Index i) const { return length(i) * labels() + static_cast<Index>(shape_.transitions.size()); }
@@ -384,10 +367,6 @@ class Chain {
         const Index weighted = static_cast<Index>(shape_.transitions.size());
         const double rest = static_cast<double>(length(i) - 1) - sum(weighted, packed + length(i) * labels());
         return unpack(i, packed, rest / static_cast<double>(labels() * labels() - weighted), m);
-    }
-
-    double independent_entropy(Index i, double epsilon) const {
-        return static_cast<double>(length(i)) * error_entropy(labels(), epsilon);
     }
 
    private:

@@ -115,9 +115,15 @@ class ConditionedChain final : public GeneralField {
         return norm + squared_norm(pairs_.size_of(i), direction.pairs.data());
     }
 
-    void apply(double* w, double a, const Direction& direction) const override {
-        chain_.apply(w, a, direction);
-        pairs_.apply(direction.block, w + chain_.dimension(), a, direction.pairs.data());
+    void apply(double* w, double a, const Direction& direction, const Part& part) const override {
+        chain_.apply(w, a, direction, part);
+        if (part.index == 0) pairs_.apply(direction.block, w + chain_.dimension(), a, direction.pairs.data());
+    }
+
+    double product(const double* w, const Direction& direction, const Part& part) const override {
+        const double own = part.index > 0 ? 0.0
+                                          : pairs_.product(direction.block, w + chain_.dimension(), direction.pairs.data());
+        return chain_.product(w, direction, part) + own;
     }
 
     void for_each_range_of(Index i, RangeBody body) const override {
@@ -195,22 +201,6 @@ class ConditionedChain final : public GeneralField {
     void initial_potentials(Index i, double epsilon, double* theta) const override {
         chain_.initial_potentials(i, epsilon, theta);
         std::fill(own(i, theta), theta + compact_size(i), 0.0);
-    }
-
-    double independent_marginals(Index i, double epsilon, double* m) const override {
-        const Index K = labels();
-        const double entropy = chain_.independent_marginals(i, epsilon, m);
-        std::vector<double> product(edge_step());
-        const auto of_edge = [&](Index e) {
-            for (Index k = 0; k < K * K; ++k) product[k] = m[e * K + k / K] * m[(e + 1) * K + k % K];
-            return product.data();
-        };
-        pairs_.gather(i, of_edge, own(i, m));
-        return entropy;
-    }
-
-    double independent_entropy(Index i, double epsilon) const override {
-        return chain_.independent_entropy(i, epsilon);
     }
 
    private:

@@ -186,23 +186,6 @@ class ConstrainedChain : public GeneralField {
         for (Index t = 0; t < T; ++t) theta[t * K + chain_.truth(i)[t]] = 0.0;
     }
 
-    double independent_marginals(Index i, double epsilon, double* m) const override {
-        Workspace workspace;
-        std::vector<double> theta(compact_size(i));
-        initial_potentials(i, epsilon, theta.data());
-        const double log_z = infer(i, theta.data(), m, workspace);
-        return log_z - dot(compact_size(i), theta.data(), m);
-    }
-
-    // An estimate: as if the labels were independent, each of as many as there are on average.
-    double independent_entropy(Index i, double epsilon) const override {
-        const double log_count = profiles_[i].log_count;
-        if (!(log_count > 0.0)) return 0.0;
-        const double one =
-            -epsilon * std::log(epsilon) - (epsilon < 1.0 ? (1.0 - epsilon) * std::log1p(-epsilon) : 0.0);
-        return static_cast<double>(length(i)) * one + epsilon * log_count;
-    }
-
    protected:
     struct Scratch {
         ConstrainedForwardBackward oracle;

@@ -101,13 +101,11 @@ concept TableField = DualField<F> && requires(const F& field, typename F::Worksp
 // What solvers need that keep potentials: the mixture of two blocks' potentials is again one compact vector.
 template <class F>
 concept PotentialField = DualField<F> && requires(const F& field, Index i, double* output, double number) {
-    // Independent nodes, each wrong with probability epsilon: their potentials; their compact marginals, returning the
-    // entropy. (Where labels are constrained: independent but for that.) Epsilon is chosen by independent_entropy, which
-    // may be an estimate where the entropy itself is dear.
+    // The potentials of independent nodes, each wrong with probability epsilon. (Where labels are constrained: of those that
+    // are allowed.)
     { field.initial_potentials(i, number, output) };
-    { field.independent_marginals(i, number, output) } -> std::same_as<double>;
 
-    // The same vectors in less room, where some entries follow from others. Packing changes potentials by constants at
+    // Potentials and marginals in less room, where some entries follow from others. Packing changes potentials by constants at
     // most, and entries of marginals only where potentials are constant: no distribution, entropy, feature count or
     // product of the two changes. unpack_* return the packed vector itself, or what they write to the given one.
     { field.packed_size(i) } -> std::same_as<Index>;
@@ -115,7 +113,6 @@ concept PotentialField = DualField<F> && requires(const F& field, Index i, doubl
     { field.pack_marginals(i, output, output) };
     { field.unpack_potentials(i, output, output) } -> std::same_as<double*>;
     { field.unpack_marginals(i, output, output) } -> std::same_as<double*>;
-    { field.independent_entropy(i, number) } -> std::same_as<double>;
 };
 
 // What Hessian-vector products need: given the table of marginals, the change of the compact marginals along a change

@@ -107,8 +107,6 @@ class GeneralField {
     virtual void product_table(Index, double, double*) const { refuse(); }
     virtual double product_entropy(Index, double) const { return refuse(); }
     virtual void initial_potentials(Index, double, double*) const { refuse(); }
-    virtual double independent_marginals(Index, double, double*) const { return refuse(); }
-    virtual double independent_entropy(Index, double) const { return refuse(); }
 
     Index packed_size(Index i) const { return compact_size(i); }
     void pack_potentials(Index, const double*, double*) const {}

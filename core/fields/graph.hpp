@@ -153,37 +153,6 @@ class Graph : public GraphField {
         for (Index v = 0; v < nodes(i); ++v) theta[v * labels() + truth(i)[v]] = strength_of(labels(), epsilon);
     }
 
-    // At a node p = a + b e_y, with e_y the true label's indicator. An edge has the product of two such vectors.
-    double independent_marginals(Index i, double epsilon, double* m) const override {
-        const Index K = labels();
-        const std::int32_t* y = truth(i);
-        const double a = K > 1 ? epsilon / static_cast<double>(K - 1) : 0.0, b = (K > 1 ? 1.0 - epsilon : 1.0) - a;
-        std::fill(m, m + compact_size(i), 0.0);
-        for (Index v = 0; v < nodes(i); ++v)
-            for (Index k = 0; k < K; ++k) m[v * K + k] = a + (y[v] == k ? b : 0.0);
-        std::vector<double> pair(K * K);
-        const PairwiseGraph graph = this->graph(i);
-        for (Index e = 0; e < graph.edges; ++e) {
-            const double* p = m + graph.first(e) * K;
-            const double* q = m + graph.second(e) * K;
-            for (Index j = 0; j < K; ++j)
-                for (Index k = 0; k < K; ++k) pair[j * K + k] = p[j] * q[k];
-            edges_.add_edge(i, e, pair.data(), m + node_size(i));
-        }
-        const LargerCliques larger = cliques_.of(i);
-        for (Index q = 0; q < larger.count; ++q) {
-            const std::int32_t* members = larger.first(q);
-            pair.resize(table_length(K, larger.size(q)));
-            fill_product(larger.size(q), [&](Index v) { return m + members[v] * K; }, pair.data());
-            add_clique(i, q, pair.data(), m + clique_start(i));
-        }
-        return independent_entropy(i, epsilon);
-    }
-
-    double independent_entropy(Index i, double epsilon) const override {
-        return static_cast<double>(nodes(i)) * error_entropy(labels(), epsilon);
-    }
-
    private:
     struct Scratch {
         JunctionTreeOracle oracle;

@@ -170,19 +170,11 @@ class Multiclass {
         theta[y_[i]] = strength_of(labels_, epsilon);
     }
 
-    double independent_marginals(Index i, double epsilon, double* m) const {
-        std::fill(m, m + labels_, labels_ > 1 ? epsilon / static_cast<double>(labels_ - 1) : 0.0);
-        m[y_[i]] = labels_ > 1 ? 1.0 - epsilon : 1.0;
-        return independent_entropy(i, epsilon);
-    }
-
     Index packed_size(Index) const { return labels_; }
     void pack_potentials(Index, const double*, double*) const {}
     void pack_marginals(Index, const double*, double*) const {}
     double* unpack_potentials(Index, double* packed, double*) const { return packed; }
     double* unpack_marginals(Index, double* packed, double*) const { return packed; }
-
-    double independent_entropy(Index, double epsilon) const { return error_entropy(labels_, epsilon); }
 
    private:
     static constexpr Index kMostPadded = 64;

@@ -80,6 +80,15 @@ class PairFeatures {
         });
     }
 
+    // <w, counts>
+    double product(Index i, const double* w, const double* counts) const {
+        double total = 0.0;
+        for_each_distinct(i, [&](const Distinct& d, const PairRows::Row& row) {
+            total += dot(row.length, counts + d.begin, w + row.start);
+        });
+        return total;
+    }
+
     template <class Body>
     void for_each_range_of(Index i, Body&& body) const {
         for_each_distinct(i, [&](const Distinct&, const PairRows::Row& row) {

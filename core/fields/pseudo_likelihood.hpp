@@ -190,13 +190,6 @@ class PseudoLikelihood : public GeneralField {
         theta[y_[i]] = strength_of(labels(), epsilon);
     }
 
-    double independent_marginals(Index i, double epsilon, double* m) const override {
-        std::fill(m, m + labels(), labels() > 1 ? epsilon / static_cast<double>(labels() - 1) : 0.0);
-        m[y_[i]] = labels() > 1 ? 1.0 - epsilon : 1.0;
-        return independent_entropy(i, epsilon);
-    }
-    double independent_entropy(Index, double epsilon) const override { return error_entropy(labels(), epsilon); }
-
    private:
     struct Neighbour {
         Index graph, edge;

@@ -11,7 +11,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 from dualfield import LBFGS, OEG, SDCA, ChainCRF, SoftmaxRegression, solve
-from dualfield.datasets import make_travel
+from dualfield.datasets import travel_sentences
 from dualfield.fields import Field
 from dualfield.solvers import Hybrid, Solver, resolve
 from dualfield.solvers.base import compiled
@@ -87,7 +87,9 @@ def test_numbers_of_threads_that_make_no_sense_are_refused(solver: Any, n_jobs: 
 
 
 def fitted(seed: int) -> float:
-    X, y = make_travel(40, random_state=seed)
+    sentences = travel_sentences(40, seed)
+    X = [[{"word": token.word} for token in sentence] for sentence in sentences]
+    y = [[token.tag for token in sentence] for sentence in sentences]
     return float(ChainCRF(n_jobs=2, random_state=0).fit(X, y).solution_.primal)
 
 

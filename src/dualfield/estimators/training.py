@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from dualfield.driver import Callback, check_limits, solve
+from dualfield.estimators.threads import threads_of
 from dualfield.fields import Field
 from dualfield.fields.base import Choice, check_l1, check_l2
 from dualfield.reporting import ProgressBar
 from dualfield.solution import Solution
 from dualfield.solvers import Run, resolve
 
-__all__ = ["check_parameters", "in_parts", "in_ranges", "train"]
-
-Part = TypeVar("Part")
+__all__ = ["check_parameters", "train"]
 
 
 def check_parameters(estimator: Any) -> None:
@@ -31,7 +27,7 @@ def check_parameters(estimator: Any) -> None:
     resolve(estimator.solver, Choice("oeg", "only to check the name"))
     check_l2(estimator.l2, check_l1(getattr(estimator, "l1", 0.0)))
     check_limits(estimator.tol, estimator.max_passes)
-    _threads(estimator.n_jobs)
+    threads_of(estimator.n_jobs)
 
 
 def train(
@@ -77,33 +73,3 @@ def train(
     if fell_short or solution.status in ("interrupted", "diverged"):
         warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
     return solution
-
-
-def in_ranges(function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: int | None) -> npt.NDArray[Any]:
-    """``function(first, last)`` over blocks 0 … n, cut into ranges that run on threads; results joined."""
-    parts = in_parts(function, n, n_jobs)
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -> list[Part]:
-    """The results of ``function(first, last)`` for ranges that cover 0 … n, one range per thread.
-
-    The compiled core releases Python's lock, so threads are enough.
-    """
-    workers = min(_threads(n_jobs), max(n, 1))
-    if workers == 1:
-        return [function(0, n)]
-    bounds = np.linspace(0, n, workers + 1).astype(int).tolist()
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, bounds[:-1], bounds[1:]))
-
-
-def _threads(n_jobs: int | None) -> int:
-    """The number of threads that ``n_jobs`` asks for; −1 means all cores."""
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0 or n_jobs < -1:
-        raise ValueError(f"n_jobs must be a positive integer, -1 for all cores, or None; got {n_jobs!r}.")
-    if n_jobs > 0:
-        return int(n_jobs)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

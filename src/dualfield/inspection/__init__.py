@@ -4,7 +4,20 @@ Every function returns a :class:`~dualfield.reporting.Table`: print it, show it 
 ``.to_frame()`` for pandas.
 """
 
-from dualfield.inspection.explanation import Explanation, explain
-from dualfield.inspection.weights import attribute_weights, top_weights, transitions
+from typing import TYPE_CHECKING
+
+from dualfield._deferred import deferred
+
+if TYPE_CHECKING:
+    from dualfield.inspection.explanation import Explanation, explain
+    from dualfield.inspection.weights import attribute_weights, top_weights, transitions
 
 __all__ = ["Explanation", "attribute_weights", "explain", "top_weights", "transitions"]
+
+__getattr__, __dir__ = deferred(
+    __name__,
+    {
+        "explanation": "Explanation explain",
+        "weights": "attribute_weights top_weights transitions",
+    },
+)

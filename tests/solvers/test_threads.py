@@ -98,8 +98,9 @@ def test_named_solvers_take_the_threads_that_are_asked_for() -> None:
     assert resolve("oeg", auto, 3) == OEG(n_jobs=3)
     assert resolve("sag", auto, 3) == resolve("sag", auto)  # has no threads
     assert resolve(SDCA(n_jobs=2), auto, 3) == SDCA(n_jobs=2)
-    assert OEG(n_jobs=3)._draws()[3:5] == (3, 3 * WINDOW_OF_A_THREAD)
-    assert OEG()._draws()[3:5] == (1, 1)
+    assert OEG(n_jobs=3)._draws(100)[3:5] == (3, 3 * WINDOW_OF_A_THREAD)
+    assert OEG(n_jobs=100)._draws(9)[3:5] == (2, 2 * WINDOW_OF_A_THREAD)
+    assert OEG(n_jobs=100)._draws(1)[3:5] == OEG()._draws(100)[3:5] == (1, 1)
 
 
 @pytest.mark.parametrize("solver", [OEG, SDCA, LBFGS, Hybrid])

@@ -45,15 +45,9 @@ inline double mixture_entropy(Index n, double epsilon) {
     return term(top) + static_cast<double>(n - 1) * term(rest);
 }
 
-// One of n labels is right with probability 1 - epsilon, the others share the rest: the potential of the right one,
-// and the entropy.
+// One of n labels is right with probability 1 - epsilon, the others share the rest: the potential of the right one.
 inline double strength_of(Index n, double epsilon) {
     return n > 1 ? std::log(static_cast<double>(n - 1) * (1.0 - epsilon) / epsilon) : 0.0;
-}
-
-inline double error_entropy(Index n, double epsilon) {
-    if (n == 1) return 0.0;
-    return -(1.0 - epsilon) * std::log1p(-epsilon) - epsilon * std::log(epsilon / static_cast<double>(n - 1));
 }
 
 }  // namespace dualfield

@@ -64,21 +64,21 @@ class DualRun {
         return true;
     }
 
-    // Runs updates until there were `max_updates` or the time is over; returns how many there were.
+    // Runs updates until there were `max_updates` or the time is over, and then to the end of the window; returns how many
+    // there were. A window ends with the pass.
     Index run(Index max_updates, double seconds) {
         const Deadline deadline(seconds);
         Team team(threads_);
         confirmation_.discard();
         Index done = 0, drawn = kNone;
-        while (done < max_updates && !diverged_) {
+        while ((done < max_updates || drawn != kNone) && !diverged_) {
             const Index in_pass = updates_ % draws_per_pass();
             if (acceleration_.active() && in_pass == 0 && updates_ > 0) {
                 look(team);
                 acceleration_.end_pass(sampler_.recorded_total(), excess_, weights_, team);
             }
             up_to_date_ = false;
-            const Index most = std::min({window_, max_updates - done, draws_per_pass() - in_pass});
-            const Index size = fill_window(most, drawn);
+            const Index size = fill_window(std::min(window_, draws_per_pass() - in_pass), drawn);
             update_window(size, team);
             done += size;
             updates_ += size;

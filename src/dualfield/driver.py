@@ -89,7 +89,8 @@ def solve(
         Each is called with a :class:`Progress` after every pass; one that returns True stops the run.
     callback_every : int, optional
         Call them within a pass too, after every so many updates: blocks, or the batches of SGD, AdaGrad and SMD.
-        (L-BFGS and Hybrid, whose steps take gradients of many blocks, call back at the ends of passes only.)
+        On several threads: at the end of the window of blocks that are updated together. (L-BFGS and Hybrid, whose
+        steps take gradients of many blocks, call back at the ends of passes only.)
     state : Run, optional
         ``solution.state`` of an earlier run on the same field, which goes on where it stopped (in place).
     random_state : int, RandomState or None
@@ -272,7 +273,7 @@ class _Drive:
             if self.run.advance(_SLICE_SECONDS, self.callback_every - done % self.callback_every):
                 return False
             reached = self.run.updates - self.updates_before
-            due = reached > done and reached % self.callback_every == 0 and not self.run.refreshing
+            due = reached // self.callback_every > done // self.callback_every and not self.run.refreshing
             if due and self._call_back():
                 return True
 

@@ -16,6 +16,7 @@ from dualfield.threads import thread_count
 __all__ = ["DualRun", "DualSolver", "Sampling", "one_of"]
 
 WINDOW_OF_A_THREAD = 8  # updates; more of them wait for each other less, and know less of each other
+LEAST_BLOCKS_OF_A_THREAD = 4  # fewer in all the data are not worth it
 
 Sampling = Literal["gap", "uniform", "importance", "gap*importance", "max", "safemax", "residual"]
 
@@ -42,9 +43,9 @@ class DualSolver(Solver):
             raise ValueError(f"{self.name}: accelerate must be True or False; got {self.accelerate!r}.")
         thread_count(self.n_jobs, self.name)
 
-    def _draws(self) -> tuple[str, float, int, int, int, bool]:
+    def _draws(self, n_blocks: int) -> tuple[str, float, int, int, int, bool]:
         """The rule, its share of the draws, the period of permutations, threads, window, and acceleration."""
-        threads = thread_count(self.n_jobs, self.name)
+        threads = min(thread_count(self.n_jobs, self.name), max(1, n_blocks // LEAST_BLOCKS_OF_A_THREAD))
         return (
             self.sampling,
             float(self.non_uniformity),

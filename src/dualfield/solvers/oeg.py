@@ -88,7 +88,7 @@ class OEG(DualSolver):
         """Bind to a field; the first slices of work make the start."""
         core = compiled("OEG", field)(
             field.core,
-            *self._draws(),
+            *self._draws(field.n_blocks),
             self.step == "secant",
             seed,
         )

@@ -141,7 +141,7 @@ class SDCA(DualSolver):
         """Bind to a field; the first slice of work makes the start."""
         core = compiled("SDCA", field)(
             field.core,
-            *self._draws(),
+            *self._draws(field.n_blocks),
             self.step if isinstance(self.step, str) else "fixed",
             self.subprecision,
             0.0 if isinstance(self.step, str) else float(self.step),

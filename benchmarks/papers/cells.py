@@ -25,7 +25,7 @@ from benchmarks.solvers.compare import parse_solver, trace
 from dualfield import LBFGS, solve
 from dualfield.driver import Progress
 
-__all__ = ["Cell", "Curve", "Optimum", "Sizes", "Tuned", "Workbench"]
+__all__ = ["Cell", "Curve", "GeneratedCell", "Optimum", "Sizes", "Tuned", "Workbench"]
 
 _CLOSE_ENOUGH = 1e-7  # where a curve ends: P* itself is certified to a tenth of that
 _WEAK = 0.1  # below this l2 P* is certified less closely
@@ -52,8 +52,7 @@ class Workbench:
 
     def key(self, cell: Cell) -> Row:
         """The cell's key, with what really stands behind the data set's name."""
-        source = "files" if not self.quick else "files, cut" if DATASETS[cell.dataset].available else "generated"
-        return {**cell.key(), "data": source}
+        return {**cell.key(), "data": cell.source(self.quick)}
 
     def known(self, cell: Cell) -> bool:
         row = self.results.get(self.key(cell))
@@ -93,6 +92,24 @@ class Cell(ABC):
     def satisfied_by(self, result: Row) -> bool:
         """Whether an earlier result will do."""
         return not result.get("cut")
+
+    def source(self, quick: bool) -> str:
+        """What stands behind the data set's name."""
+        return "files" if not quick else "files, cut" if DATASETS[self.dataset].available else "generated"
+
+    def missing_files(self) -> tuple[str, ...]:
+        """The files of the data folder that it cannot do without, if they are not there."""
+        return () if DATASETS[self.dataset].available else DATASETS[self.dataset].files
+
+
+class GeneratedCell(Cell):
+    """A measurement on generated data, which needs no files; small data in quick mode."""
+
+    def source(self, quick: bool) -> str:
+        return "generated, small" if quick else "generated"
+
+    def missing_files(self) -> tuple[str, ...]:
+        return ()
 
 
 @dataclass(frozen=True)

@@ -126,9 +126,10 @@ def _measure(missing: list[tuple[Workbench, Cell]], quick: bool) -> bool:
         if bench.left <= 0:
             print(f"The budget is spent: {len(missing) - number + 1} cells are left for another run.", flush=True)
             return False
-        if not quick and not DATASETS[cell.dataset].available:
-            files = ", ".join(DATASETS[cell.dataset].files)
-            sys.exit(f"Set DUALFIELD_DATA to the folder of the data sets, with {files} in it; or use --quick.")
+        if not quick and (files := cell.missing_files()):
+            sys.exit(
+                f"Set DUALFIELD_DATA to the folder of the data sets, with {', '.join(files)} in it; or use --quick."
+            )
         if bench.known(cell):  # a P* that a curve has asked for meanwhile
             continue
         print(f"[{number}/{len(missing)}] {cell} ...", end=" ", flush=True)
@@ -166,7 +167,7 @@ def arguments(description: str | None) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main(figure: Figure) -> None:
-    """The command line of one figure."""
+def main(*figures: Figure) -> None:
+    """The command line of a figure, or of some that belong together."""
     options = arguments(sys.modules["__main__"].__doc__)
-    run([figure], options.quick, options.budget, options.plot_only, options.results)
+    run(figures, options.quick, options.budget, options.plot_only, options.results)

@@ -229,7 +229,7 @@ class Sizes(Cell):
         X = field.encoded
         n_labels, lengths = len(field.classes), X.lengths
         rows = np.repeat(np.arange(len(X)), np.diff(X.indptr[X.offsets]))
-        pairs = np.unique(np.stack([rows, X.indices]), axis=1)
+        pairs = np.divmod(np.unique(rows * len(X.vocabulary) + X.indices), len(X.vocabulary))
         distinct = np.bincount(pairs[0], minlength=len(X))
         having = np.bincount(pairs[1], minlength=len(X.vocabulary))
         # A random other sequence has attribute j with probability (n_j − 1)/(n − 1).

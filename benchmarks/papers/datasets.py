@@ -81,6 +81,7 @@ class Dataset(ABC):
     files: ClassVar[tuple[str, ...]]
     quick_sizes: ClassVar[tuple[int, int]]  # sequences of the training and of the test set
     published: ClassVar[dict[str, float]]  # Table 1 of Le Priol et al. 2018
+    slow: ClassVar[bool] = False  # measured after all others
 
     @property
     def available(self) -> bool:
@@ -191,6 +192,7 @@ class POS(TextDataset):
     name, title = "pos", "English Web Treebank, Penn tags"
     files = ("ud_english_ewt/en_ewt-ud-train.conllu.gz", "ud_english_ewt/en_ewt-ud-test.conllu.gz")
     quick_sizes = (250, 150)
+    slow = True
     published: ClassVar = {"d": 8.6e6, "n": 38219, "N": 9.1e5, "K": 45, "A": 1.9e5, "a": 13, "GiB": 13}
 
     def tokens(self, file: str) -> Tokens:

@@ -23,21 +23,22 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from benchmarks.papers.cells import Cell, Curve, Optimum, Workbench
 from benchmarks.papers.claims import Claim, Run
 from benchmarks.papers.datasets import DATASETS
-from benchmarks.papers.figures import new_figure, save_figure
+from benchmarks.papers.figures import STYLES, new_figure, plot, save_figure
 from benchmarks.papers.methods import label_with_step, method_cell
 from benchmarks.papers.results import Results, Row
 
 __all__ = ["Figure", "Shown", "main", "run"]
 
 ROOT = Path(__file__).parents[2]
-QUICK_PASSES = 8
+AXES = {"updates": "parameter updates / n", "oracle_calls": "oracle calls / n (effective passes)"}
+DISTANCE = "(P − P*) / P*"
 
 
 class Figure(ABC):
@@ -86,11 +87,21 @@ class Shown:
 
     def run(self, method: str, dataset: str, l2: float = 1.0) -> Run | None:
         """The curve of a method of ``methods.py``."""
-        return self.curve(method_cell(method, dataset, 0, l2), method)
+        return self.curve(method_cell(method, dataset, self.quick, l2), method)
 
     def solver(self, solver: str, dataset: str, name: str, l2: float = 1.0) -> Run | None:
         """The curve of a solver given as an expression."""
         return self.curve(Curve(dataset, solver, l2=l2), name)
+
+    def compare(self, axes: Any, methods: Iterable[str], dataset: str, unit: str, most: float | None = None) -> None:
+        """Draw the suboptimality of methods against updates or oracle calls, up to so many n of them."""
+        for method in methods:
+            run = self.run(method, dataset)
+            if run is not None:
+                x = run.column(unit, each_block=True)
+                inside = x <= (most or x[-1])
+                plot(axes, x[inside], run.suboptimality[inside], STYLES[method], run.name)
+        axes.set(xlabel=AXES[unit], ylabel=DISTANCE, title=DATASETS[dataset].title)
 
     def panels(self, count: int, rows: int = 1) -> tuple[Any, list[Any]]:
         return new_figure(count, rows)
@@ -110,7 +121,7 @@ def run(figures: Sequence[Figure], quick: bool, budget: float, plot_only: bool, 
             path = results or folder / f"{figure.store}.jsonl"
             benches[figure.store] = Workbench(Results(path), quick, budget)
     todo = [(benches[figure.store], cell) for figure in figures for cell in figure.cells(quick)]
-    todo = list(dict.fromkeys(todo))
+    todo = sorted(dict.fromkeys(todo), key=lambda entry: DATASETS[entry[1].dataset].slow)
     missing = [(bench, cell) for bench, cell in todo if not bench.known(cell)]
     complete = True
     if not plot_only:

@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 from benchmarks.papers.cells import Cell, Curve, Optimum
 from benchmarks.papers.claims import Claim, Run
 from benchmarks.papers.figures import STYLES, plot
-from benchmarks.papers.harness import QUICK_PASSES, Figure, Shown, main
-from benchmarks.papers.methods import sdca
+from benchmarks.papers.harness import AXES, DISTANCE, Figure, Shown, main
+from benchmarks.papers.methods import PASSES, QUICK_PASSES, sdca
 
 SCHEMES = {
     "gap": sdca("gap"),
@@ -30,14 +30,14 @@ class Samplers(Figure):
     title = "Le Priol et al. 2018, Figure 2: sampling schemes of SDCA on OCR"
 
     def cells(self, quick: bool) -> list[Cell]:
-        passes = QUICK_PASSES if quick else 100
+        passes = QUICK_PASSES if quick else PASSES["ocr"]
         return [Optimum("ocr"), *(Curve("ocr", solver, passes) for solver in (*SCHEMES.values(), REFRESHED))]
 
     def draw(self, shown: Shown) -> None:
         figure, (axes,) = shown.panels(1)
         for name, run in self.runs(shown).items():
             plot(axes, run.column("updates", each_block=True), run.suboptimality, STYLES[name], name)
-        axes.set(xlabel="parameter updates / n", ylabel="(P − P*) / P*", title="SDCA on OCR")
+        axes.set(xlabel=AXES["updates"], ylabel=DISTANCE, title="SDCA on OCR")
         axes.legend(fontsize=6.5)
         shown.save(figure)
 

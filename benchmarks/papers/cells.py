@@ -93,6 +93,11 @@ class Cell(ABC):
         """Whether an earlier result will do."""
         return not result.get("cut")
 
+    @property
+    def slow(self) -> bool:
+        """Whether it comes after all others."""
+        return DATASETS[self.dataset].slow
+
     def source(self, quick: bool) -> str:
         """What stands behind the data set's name."""
         return "files" if not quick else "files, cut" if DATASETS[self.dataset].available else "generated"
@@ -104,6 +109,10 @@ class Cell(ABC):
 
 class GeneratedCell(Cell):
     """A measurement on generated data, which needs no files; small data in quick mode."""
+
+    @property
+    def slow(self) -> bool:
+        return False
 
     def source(self, quick: bool) -> str:
         return "generated, small" if quick else "generated"

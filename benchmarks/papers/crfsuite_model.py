@@ -59,8 +59,8 @@ def _names(n_attributes: int) -> list[str]:
     return [f"a{number}" for number in range(n_attributes)]
 
 
-def train_crfsuite(field: fields.Chain, max_iterations: int, memories: int = 20) -> Trained:
-    """CRFsuite's L-BFGS until it can do no better: its own tolerances are set below what counts in double precision."""
+def train_crfsuite(field: fields.Chain, tol: float = 1e-9, max_iterations: int = 3000) -> Trained:
+    """CRFsuite's L-BFGS, until ten iterations gain less than ``tol`` (relative)."""
     import pycrfsuite
 
     if field.layout.rows is not None:
@@ -70,9 +70,9 @@ def train_crfsuite(field: fields.Chain, max_iterations: int, memories: int = 20)
         {
             "c1": 0.0,
             "c2": field.l2 / 2,
-            "epsilon": 1e-9,  # of ‖gradient‖ / ‖weights‖
-            "delta": 1e-11,  # of the gain of the last ten iterations, relative
-            "num_memories": memories,
+            "epsilon": 1e-9,  # ‖gradient‖ / ‖weights‖ at which it stops too
+            "delta": tol,
+            "num_memories": 20,
             "max_iterations": max_iterations,
             "feature.possible_states": True,
             "feature.possible_transitions": True,

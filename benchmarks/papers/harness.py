@@ -121,7 +121,7 @@ def run(figures: Sequence[Figure], quick: bool, budget: float, plot_only: bool, 
             path = results or folder / f"{figure.store}.jsonl"
             benches[figure.store] = Workbench(Results(path), quick, budget)
     todo = [(benches[figure.store], cell) for figure in figures for cell in figure.cells(quick)]
-    todo = sorted(dict.fromkeys(todo), key=lambda entry: DATASETS[entry[1].dataset].slow)
+    todo = sorted(dict.fromkeys(todo), key=lambda entry: entry[1].slow)
     missing = [(bench, cell) for bench, cell in todo if not bench.known(cell)]
     complete = True
     if not plot_only:
@@ -154,7 +154,8 @@ def _summary(result: Row) -> str:
     if "status" in result:
         how = "cut short" if result["cut"] else result["status"]
         return f"{how} after {result['passes']} passes, P = {result['curve']['primal'][-1]:.6g}"
-    return ", ".join(f"{name} {value:.6g}" for name, value in list(result.items())[:3])
+    numbers = [(name, value) for name, value in result.items() if isinstance(value, int | float)]
+    return ", ".join(f"{name} {value:.6g}" for name, value in numbers[:3])
 
 
 def _show(figure: Figure, shown: Shown) -> None:

@@ -29,7 +29,7 @@ import dualfield
 __all__ = ["Results", "environment", "tidy"]
 
 _ROOT = Path(__file__).parents[2]
-_DIGITS = {"primal": 13, "dual": 13, "optimum": 13}  # differences of these count
+_DIGITS = {"primal": 13, "dual": 13, "optimum": 13, "loss": 13, "objective": 13}  # differences of these count
 _DEFAULT_DIGITS = 5
 
 Row = dict[str, Any]

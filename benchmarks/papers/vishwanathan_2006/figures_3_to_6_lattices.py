@@ -261,7 +261,7 @@ class LatticeFigure(Figure):
             published = {name: shown.result(cell) for name, cell in self.published_runs(criterion).items()}
             points = [point for point in (0, *CHECKPOINTS) if point <= max(r["passes"] for r in results.values())]
             head = f"{TITLES[criterion]}: objective above {least:.2f}, and errors on test sites (%), after passes"
-            lines += ["", head, f"{'':16}" + "".join(f"{point:>16}" for point in points)]
+            lines += ["", head, f"{'':16}" + "".join(f"{point:>18}" for point in points)]
             rows = [(name, result) for name, result in results.items()]
             rows += [(name, result) for name, result in published.items() if result is not None]
             for name, result in rows:
@@ -269,7 +269,7 @@ class LatticeFigure(Figure):
                 cells = (cell_after(result, point, least) for point in points)
                 seconds = result["curve"]["cpu_seconds"][-1] / max(result["curve"]["passes"][-1], 1)
                 end = f"   {result['status']}, {seconds:.2f} CPU s a pass; last {last(result, least)}"
-                lines.append(f"{label:16}" + "".join(f"{cell:>16}" for cell in cells) + end)
+                lines.append(f"{label:16}" + "".join(f"{cell:>18}" for cell in cells) + end)
         return lines
 
 
@@ -329,7 +329,7 @@ class DenoisingFigure(LatticeFigure):
                 how = f"{wrong:.1f} % wrong" if weights else "diverged"
                 pictures.append((f"{LABELS.get(name, name)}, {TITLES[criterion]}: {how}", labels))
         show_pictures(panels, pictures)
-        shown.save(figure, "_figure_3")
+        shown.save(figure, "_images")
 
     def judge(self, shown: Shown) -> list[Claim]:
         by = {criterion: self.results(shown, criterion) for criterion in CRITERIA}
@@ -375,9 +375,10 @@ class StructureFigure(LatticeFigure):
     title = "Vishwanathan et al. 2006, Figures 5 and 6: classifying image patches"
 
     def draw_pictures(self, shown: Shown) -> None:
+        """The labels alone: the photos are not ours to give away."""
         task = lattices(self.task, shown.quick)
         number = SHOWN_IMAGE[self.task]
-        photo = None if task.images.pictures_test is None else task.images.pictures_test[number]
+        truth = task.images.y_test[number]
         figure, panels = new_figure(4, rows=2)
         pictures: list[tuple[str, Any]] = []
         for criterion in ("bp", "pseudo_likelihood"):
@@ -387,11 +388,13 @@ class StructureFigure(LatticeFigure):
                 if not weights:
                     continue
                 labels = task.predict(np.array(weights))[number]
-                wrong = 100 * float((labels != task.images.y_test[number]).mean())
-                title = f"{TITLES[criterion]}, {LABELS.get(name, name)}: {wrong:.1f} % of blocks wrong"
-                pictures.append((title, labels if photo is None else tinted(photo, labels)))
+                title = f"{TITLES[criterion]}, {LABELS.get(name, name)}: {100 * (labels != truth).mean():.1f} % wrong"
+                # found, wrongly found, missed, rightly left out: from white to black
+                shades = np.select([(labels == 1) & (truth == 1), labels == 1, truth == 1], [1.5, 1.0, 0.2], -0.5)
+                pictures.append((title, shades))
         show_pictures(panels, pictures)
-        shown.save(figure, "_figure_5")
+        figure.suptitle("white: structure found; light grey: wrongly; dark grey: missed", fontsize=7)
+        shown.save(figure, "_images")
 
     def judge(self, shown: Shown) -> list[Claim]:
         by = {criterion: self.results(shown, criterion) for criterion in CRITERIA}
@@ -435,22 +438,12 @@ def value_after(result: Row, passes: int) -> float:
     return [value for done, value in pairs if done <= passes][-1]
 
 
-def tinted(photo: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The photo with the blocks of label 1 bright and the others dim, which shows in grey too."""
-    rows, columns = photo.shape[0] // labels.shape[0], photo.shape[1] // labels.shape[1]
-    chosen = np.kron(labels, np.ones((rows, columns)))[:, :, None]
-    return (photo * (0.4 + 0.6 * chosen)).astype(np.uint8)
-
-
 def show_pictures(panels: list[Any], pictures: list[tuple[str, Any]]) -> None:
     for axes in panels:
         axes.set_axis_off()
     for axes, (title, picture) in zip(panels, pictures, strict=False):
-        if np.ndim(picture) == 3:
-            axes.imshow(picture, interpolation="nearest")
-        else:
-            low, high = (-0.5, 1.5) if picture.dtype.kind == "f" else (0, 1)  # intensities go beyond, labels do not
-            axes.imshow(picture, interpolation="nearest", cmap="gray", vmin=low, vmax=high)
+        low, high = (-0.5, 1.5) if picture.dtype.kind == "f" else (0, 1)  # intensities go beyond, labels do not
+        axes.imshow(picture, interpolation="nearest", cmap="gray", vmin=low, vmax=high)
         axes.set_title(title, fontsize=7)
 
 

@@ -31,10 +31,10 @@ from benchmarks.papers.cells import Cell, Curve, Optimum, Workbench
 from benchmarks.papers.claims import Claim, Run
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.figures import STYLES, new_figure, plot, save_figure
-from benchmarks.papers.methods import label_with_step, method_cell
+from benchmarks.papers.methods import QUICK_PASSES, label_with_step, method_cell
 from benchmarks.papers.results import Results, Row
 
-__all__ = ["Figure", "Shown", "main", "run"]
+__all__ = ["AXES", "DISTANCE", "QUICK_PASSES", "Figure", "Shown", "arguments", "main", "run"]
 
 ROOT = Path(__file__).parents[2]
 AXES = {"updates": "parameter updates / n", "oracle_calls": "oracle calls / n (effective passes)"}

@@ -14,7 +14,7 @@ from benchmarks.papers.claims import Claim
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.figures import SEQUENCE, plot
 from benchmarks.papers.harness import AXES, DISTANCE, Figure, Shown, main
-from benchmarks.papers.methods import PASSES, QUICK_PASSES, sdca
+from benchmarks.papers.methods import FEWER_PASSES, QUICK_PASSES, sdca
 
 SEARCHES = {"line search to 0.001": sdca("gap"), "one Newton step": sdca("gap", step="newton-1")}
 UNAFFECTED = ("ocr", "conll", "pos")
@@ -27,7 +27,7 @@ class OneNewtonStep(Figure):
     def cells(self, quick: bool) -> list[Cell]:
         cells: list[Cell] = []
         for dataset in ("ner", "ocr", "conll", "pos"):
-            passes = QUICK_PASSES if quick else PASSES[dataset]
+            passes = QUICK_PASSES if quick else FEWER_PASSES[dataset]
             cells += [Optimum(dataset), *(Curve(dataset, solver, passes) for solver in SEARCHES.values())]
         return cells
 

@@ -17,9 +17,9 @@ from benchmarks.papers.harness import AXES, DISTANCE, Figure, Shown, main
 from benchmarks.papers.methods import method_cell
 from benchmarks.papers.schmidt_2015.figure_1_training import at
 
-METHODS = ("OEG", "SAG-NUS*", "L-BFGS", "OEG-GAP", "SDCA-GAP", "OEG-GAP, accelerated")
+METHODS = ("OEG", "L-BFGS", "OEG-GAP", "OEG-GAP, accelerated", "SAG-NUS*")
 STRENGTHS = (1.0, 0.1, 0.01, 0.001)
-POINTS = (30, 100)
+POINTS = (30, 60)
 
 
 class WeakRegularisation(Figure):

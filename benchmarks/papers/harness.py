@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 from benchmarks.papers.cells import Cell, Curve, Optimum, Workbench
 from benchmarks.papers.claims import Claim, Run
 from benchmarks.papers.datasets import DATASETS
-from benchmarks.papers.figures import STYLES, new_figure, plot, save_figure
+from benchmarks.papers.figures import STYLES, new_figure, plot, save_figure, shared_legend
 from benchmarks.papers.methods import QUICK_PASSES, label_with_step, method_cell
 from benchmarks.papers.results import Results, Row
 
@@ -100,13 +100,15 @@ class Shown:
             if run is not None:
                 x = run.column(unit, each_block=True)
                 inside = x <= (most or x[-1])
-                plot(axes, x[inside], run.suboptimality[inside], STYLES[method], run.name)
+                plot(axes, x[inside], run.suboptimality[inside], STYLES[method], method)
         axes.set(xlabel=AXES[unit], ylabel=DISTANCE, title=DATASETS[dataset].title)
 
     def panels(self, count: int, rows: int = 1) -> tuple[Any, list[Any]]:
         return new_figure(count, rows)
 
-    def save(self, figure: Any, suffix: str = "") -> None:
+    def save(self, figure: Any, suffix: str = "", legend: str | None = None) -> None:
+        """Write a picture, with one legend below, under a heading if there is one."""
+        shared_legend(figure, legend)
         if self.quick:
             figure.suptitle("quick: cut data, few passes", fontsize=7)
         save_figure(figure, self.folder / f"{self.figure.name}{suffix}.png")
@@ -157,6 +159,9 @@ def _summary(result: Row) -> str:
 
 
 def _show(figure: Figure, shown: Shown) -> None:
+    if all(shown.result(cell) is None for cell in figure.cells(shown.quick)):
+        print(f"\n==== {figure.title}: nothing has been measured")
+        return
     shown.folder.mkdir(parents=True, exist_ok=True)
     figure.draw(shown)
     lines = [figure.title, *figure.tables(shown)]

@@ -39,7 +39,6 @@ class OneNewtonStep(Figure):
                 if run is not None:
                     plot(axes, run.column("updates", each_block=True), run.suboptimality, style, label)
             axes.set(xlabel=AXES["updates"], ylabel=DISTANCE, title=dataset.title)
-        panels[0].legend(fontsize=6.5)
         shown.save(figure)
 
     def judge(self, shown: Shown) -> list[Claim]:

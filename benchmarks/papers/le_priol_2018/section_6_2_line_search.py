@@ -47,8 +47,7 @@ class LineSearch(Figure):
                     x = run.column("updates", each_block=True)
                     plot(axes, x, run.suboptimality, style, f"{precision:g}")
             axes.set(xlabel=AXES["updates"], ylabel=DISTANCE, title=dataset.title)
-        panels[0].legend(fontsize=6.5, title="sub-precision", title_fontsize=6.5)
-        shown.save(figure)
+        shown.save(figure, legend="sub-precision")
 
     def tables(self, shown: Shown) -> list[str]:
         lines = ["evaluations of the line search an update / share of the time of an update, means over the run"]

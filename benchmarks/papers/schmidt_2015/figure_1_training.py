@@ -40,7 +40,6 @@ class Training(Figure):
         figure, panels = shown.panels(4, rows=2)
         for axes, dataset in zip(panels, DATASETS, strict=True):
             shown.compare(axes, METHODS, dataset, ORACLE_CALLS, self.horizon(shown, dataset) + 0.5)
-            axes.legend(fontsize=5, ncols=2)
         shown.save(figure)
 
     def reached(self, shown: Shown, dataset: str) -> dict[str, float]:

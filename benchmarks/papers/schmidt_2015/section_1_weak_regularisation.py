@@ -43,7 +43,6 @@ class WeakRegularisation(Figure):
                     inside = x <= max(POINTS)
                     plot(axes, x[inside], run.suboptimality[inside], STYLES[method], method)
             axes.set(xlabel=AXES[ORACLE_CALLS], ylabel=DISTANCE, title=f"OCR, l2 = λn = {l2:g}")
-        panels[0].legend(fontsize=6)
         shown.save(figure)
 
     def reached(self, shown: Shown, method: str, passes: float) -> dict[float, float]:

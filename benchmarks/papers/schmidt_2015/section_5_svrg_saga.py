@@ -33,7 +33,6 @@ class Relatives(Figure):
         figure, panels = shown.panels(2)
         for axes, dataset in zip(panels, TASKS, strict=True):
             shown.compare(axes, METHODS, dataset, ORACLE_CALLS, MOST)
-        panels[0].legend(fontsize=6.5)
         shown.save(figure)
 
     def judge(self, shown: Shown) -> list[Claim]:

@@ -36,16 +36,16 @@ FIGURES: list[Figure] = [
     GapEstimate(),
     OneNewtonStep(),
     LineSearch(),
-    Training(),
-    SchmidtTestError(),
     WeakRegularisation(),
     Relatives(),
+    Training(),
+    SchmidtTestError(),
 ]
 
 
 def main() -> None:
     options = arguments(__doc__)
-    if not run(FIGURES, options.quick, options.budget, options.plot_only, options.results):
+    if not run(FIGURES, options):
         print("Not everything has been measured: run it again to go on.")
 
 

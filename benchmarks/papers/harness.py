@@ -114,24 +114,27 @@ class Shown:
         save_figure(figure, self.folder / f"{self.figure.name}{suffix}.png")
 
 
-def run(figures: Sequence[Figure], quick: bool, budget: float, plot_only: bool, results: Path | None = None) -> bool:
+def run(figures: Sequence[Figure], options: argparse.Namespace) -> bool:
     """Measure what the figures need, in order, and show them; whether nothing is left to measure."""
+    quick = options.quick
     folder = ROOT / "build" / "papers-quick" if quick else ROOT / "benchmarks" / "results"
     benches: dict[str, Workbench] = {}
     for figure in figures:
         if figure.store not in benches:
-            path = results or folder / f"{figure.store}.jsonl"
-            benches[figure.store] = Workbench(Results(path), quick, budget)
+            path = options.results or folder / f"{figure.store}.jsonl"
+            benches[figure.store] = Workbench(Results(path), quick, options.budget)
     todo = [(benches[figure.store], cell) for figure in figures for cell in figure.cells(quick)]
     todo = sorted(dict.fromkeys(todo), key=lambda entry: DATASETS[entry[1].dataset].slow)
     missing = [(bench, cell) for bench, cell in todo if not bench.known(cell)]
     complete = True
-    if not plot_only:
-        print(f"{len(todo)} cells, {len(todo) - len(missing)} of them known", flush=True)
+    if not options.plot_only:
+        if options.datasets:
+            missing = [(bench, cell) for bench, cell in missing if cell.dataset in options.datasets]
+        print(f"{len(todo)} cells, {len(missing)} to measure", flush=True)
         complete = _measure(missing, quick)
     for figure in figures:
         _show(figure, Shown(figure, benches[figure.store], folder))
-    return complete and (not plot_only or not missing)
+    return complete and all(bench.known(cell) for bench, cell in todo)
 
 
 def _measure(missing: list[tuple[Workbench, Cell]], quick: bool) -> bool:
@@ -178,11 +181,11 @@ def arguments(description: str | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="cut or generated data and few passes, into build/")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds for all measurements together")
     parser.add_argument("--plot-only", action="store_true", help="measure nothing, show what is known")
+    parser.add_argument("--datasets", nargs="+", metavar="NAME", help="measure on these only")
     parser.add_argument("--results", type=Path, help="another results file")
     return parser.parse_args()
 
 
 def main(figure: Figure) -> None:
     """The command line of one figure."""
-    options = arguments(sys.modules["__main__"].__doc__)
-    run([figure], options.quick, options.budget, options.plot_only, options.results)
+    run([figure], arguments(sys.modules["__main__"].__doc__))

@@ -18,6 +18,7 @@ from benchmarks.papers.le_priol_2018.figure_4_6_comparison import Comparison
 from benchmarks.papers.le_priol_2018.figure_7_test_error import TestError
 from benchmarks.papers.le_priol_2018.figure_8_one_newton_step import OneNewtonStep
 from benchmarks.papers.le_priol_2018.figure_9_gap_estimate import GapEstimate
+from benchmarks.papers.le_priol_2018.section_4_start import Start
 from benchmarks.papers.le_priol_2018.section_6_2_line_search import LineSearch
 from benchmarks.papers.le_priol_2018.section_6_4_sparsity import Sparsity
 from benchmarks.papers.le_priol_2018.table_1_datasets import Datasets
@@ -36,6 +37,7 @@ FIGURES: list[Figure] = [
     GapEstimate(),
     OneNewtonStep(),
     LineSearch(),
+    Start(),
     WeakRegularisation(),
     Relatives(),
     Training(),

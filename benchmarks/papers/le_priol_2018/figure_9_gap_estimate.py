@@ -56,6 +56,17 @@ class GapEstimate(Figure):
             axes.set(xlabel=AXES["updates"], ylabel="estimated gap / true gap", title=dataset.title)
         shown.save(figure)
 
+    def tables(self, shown: Shown) -> list[str]:
+        """How uneven the recorded gaps are: by χ² gap sampling may gain on uniform sampling, equation (25)."""
+        lines = ["non-uniformity χ(g) of the recorded gaps, fraction 0.8, after 1, 5, 10 passes and at the end"]
+        for name in DATASETS:
+            run = shown.solver(FRACTIONS[0.8], name, "")
+            if run is not None:
+                chi = run.result["history"]["chi"]
+                at = " ".join(f"{chi[min(k, len(chi)) - 1]:6.2f}" for k in (1, 5, 10))
+                lines.append(f"  {name:6s} {at} {chi[-1]:6.2f}")
+        return lines
+
     def judge(self, shown: Shown) -> list[Claim]:
         claim = Claim("The estimate always remains within a factor 2 of the true duality gap", "6.3, Figure 9")
         settled = Claim("the same from the third pass on, without the first steep descent", "6.3, Figure 9")

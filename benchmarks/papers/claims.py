@@ -5,7 +5,7 @@
 * *similar*: the two numbers differ by a factor of at most 1.5;
 * *reaches*: a run comes within a level in the passes it was given, or fails to.
 
-Between evaluations, once a pass, the logarithm of the suboptimality is taken as linear. A run that has not reached a
+Between evaluations the logarithm of the suboptimality is taken as linear. A run that has not reached a
 level needs more than it was given; where that does not settle the matter there is no answer. The verdict: "holds" if
 every answer is yes, "does not hold" if none is, "holds partly" otherwise.
 """

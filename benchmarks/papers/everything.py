@@ -18,6 +18,7 @@ from benchmarks.papers.le_priol_2018.figure_4_6_comparison import Comparison
 from benchmarks.papers.le_priol_2018.figure_7_test_error import TestError
 from benchmarks.papers.le_priol_2018.figure_8_one_newton_step import OneNewtonStep
 from benchmarks.papers.le_priol_2018.figure_9_gap_estimate import GapEstimate
+from benchmarks.papers.le_priol_2018.section_4_start import Start
 from benchmarks.papers.le_priol_2018.section_6_2_line_search import LineSearch
 from benchmarks.papers.le_priol_2018.section_6_4_sparsity import Sparsity
 from benchmarks.papers.le_priol_2018.table_1_datasets import Datasets
@@ -36,16 +37,17 @@ FIGURES: list[Figure] = [
     GapEstimate(),
     OneNewtonStep(),
     LineSearch(),
-    Training(),
-    SchmidtTestError(),
+    Start(),
     WeakRegularisation(),
     Relatives(),
+    Training(),
+    SchmidtTestError(),
 ]
 
 
 def main() -> None:
     options = arguments(__doc__)
-    if not run(FIGURES, options.quick, options.budget, options.plot_only, options.results):
+    if not run(FIGURES, options):
         print("Not everything has been measured: run it again to go on.")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SEQUENCE", "STYLES", "new_figure", "plot", "save_figure"]
+__all__ = ["SEQUENCE", "STYLES", "new_figure", "plot", "save_figure", "shared_legend"]
 
 _ORANGE, _SKY, _GREEN, _YELLOW = "#E69F00", "#56B4E9", "#009E73", "#B8A800"
 _BLUE, _VERMILION, _PURPLE, _BLACK, _GREY = "#0072B2", "#D55E00", "#CC79A7", "#000000", "#777777"
@@ -86,6 +86,28 @@ def plot(axes: Any, x: Any, y: Any, style: dict[str, Any], label: str, log: bool
     """A curve with at most a dozen markers."""
     every = max(1, len(x) // 12)
     (axes.semilogy if log else axes.plot)(x, y, label=label, markevery=every, **style)
+
+
+def shared_legend(figure: Any, title: str | None = None) -> None:
+    """One legend below all panels, each label once; none where panels have legends of their own."""
+    if any(axes.get_legend() is not None for axes in figure.axes):
+        return
+    entries: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if entries:
+        columns = min(len(entries), 5 if len(figure.axes) > 1 else 3)
+        figure.legend(
+            entries.values(),
+            entries.keys(),
+            loc="outside lower center",
+            ncols=columns,
+            fontsize=7,
+            title=title,
+            title_fontsize=7,
+            frameon=False,
+        )
 
 
 def save_figure(figure: Any, path: Path) -> None:

@@ -30,11 +30,11 @@ from typing import Any, ClassVar
 from benchmarks.papers.cells import Cell, Curve, Optimum, Workbench
 from benchmarks.papers.claims import Claim, Run
 from benchmarks.papers.datasets import DATASETS
-from benchmarks.papers.figures import STYLES, new_figure, plot, save_figure
-from benchmarks.papers.methods import label_with_step, method_cell
+from benchmarks.papers.figures import STYLES, new_figure, plot, save_figure, shared_legend
+from benchmarks.papers.methods import QUICK_PASSES, label_with_step, method_cell
 from benchmarks.papers.results import Results, Row
 
-__all__ = ["Figure", "Shown", "main", "run"]
+__all__ = ["AXES", "DISTANCE", "QUICK_PASSES", "Figure", "Shown", "arguments", "main", "run"]
 
 ROOT = Path(__file__).parents[2]
 AXES = {"updates": "parameter updates / n", "oracle_calls": "oracle calls / n (effective passes)"}
@@ -100,36 +100,41 @@ class Shown:
             if run is not None:
                 x = run.column(unit, each_block=True)
                 inside = x <= (most or x[-1])
-                plot(axes, x[inside], run.suboptimality[inside], STYLES[method], run.name)
+                plot(axes, x[inside], run.suboptimality[inside], STYLES[method], method)
         axes.set(xlabel=AXES[unit], ylabel=DISTANCE, title=DATASETS[dataset].title)
 
     def panels(self, count: int, rows: int = 1) -> tuple[Any, list[Any]]:
         return new_figure(count, rows)
 
-    def save(self, figure: Any, suffix: str = "") -> None:
+    def save(self, figure: Any, suffix: str = "", legend: str | None = None) -> None:
+        """Write a picture, with one legend below, under a heading if there is one."""
+        shared_legend(figure, legend)
         if self.quick:
             figure.suptitle("quick: cut data, few passes", fontsize=7)
         save_figure(figure, self.folder / f"{self.figure.name}{suffix}.png")
 
 
-def run(figures: Sequence[Figure], quick: bool, budget: float, plot_only: bool, results: Path | None = None) -> bool:
+def run(figures: Sequence[Figure], options: argparse.Namespace) -> bool:
     """Measure what the figures need, in order, and show them; whether nothing is left to measure."""
+    quick = options.quick
     folder = ROOT / "build" / "papers-quick" if quick else ROOT / "benchmarks" / "results"
     benches: dict[str, Workbench] = {}
     for figure in figures:
         if figure.store not in benches:
-            path = results or folder / f"{figure.store}.jsonl"
-            benches[figure.store] = Workbench(Results(path), quick, budget)
+            path = options.results or folder / f"{figure.store}.jsonl"
+            benches[figure.store] = Workbench(Results(path), quick, options.budget)
     todo = [(benches[figure.store], cell) for figure in figures for cell in figure.cells(quick)]
     todo = sorted(dict.fromkeys(todo), key=lambda entry: entry[1].slow)
     missing = [(bench, cell) for bench, cell in todo if not bench.known(cell)]
     complete = True
-    if not plot_only:
-        print(f"{len(todo)} cells, {len(todo) - len(missing)} of them known", flush=True)
+    if not options.plot_only:
+        if options.datasets:
+            missing = [(bench, cell) for bench, cell in missing if cell.dataset in options.datasets]
+        print(f"{len(todo)} cells, {len(missing)} to measure", flush=True)
         complete = _measure(missing, quick)
     for figure in figures:
         _show(figure, Shown(figure, benches[figure.store], folder))
-    return complete and (not plot_only or not missing)
+    return complete and all(bench.known(cell) for bench, cell in todo)
 
 
 def _measure(missing: list[tuple[Workbench, Cell]], quick: bool) -> bool:
@@ -159,6 +164,9 @@ def _summary(result: Row) -> str:
 
 
 def _show(figure: Figure, shown: Shown) -> None:
+    if all(shown.result(cell) is None for cell in figure.cells(shown.quick)):
+        print(f"\n==== {figure.title}: nothing has been measured")
+        return
     shown.folder.mkdir(parents=True, exist_ok=True)
     figure.draw(shown)
     lines = [figure.title, *figure.tables(shown)]
@@ -175,11 +183,11 @@ def arguments(description: str | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="cut or generated data and few passes, into build/")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds for all measurements together")
     parser.add_argument("--plot-only", action="store_true", help="measure nothing, show what is known")
+    parser.add_argument("--datasets", nargs="+", metavar="NAME", help="measure on these only")
     parser.add_argument("--results", type=Path, help="another results file")
     return parser.parse_args()
 
 
 def main(*figures: Figure) -> None:
     """The command line of a figure, or of some that belong together."""
-    options = arguments(sys.modules["__main__"].__doc__)
-    run(figures, options.quick, options.budget, options.plot_only, options.results)
+    run(figures, arguments(sys.modules["__main__"].__doc__))

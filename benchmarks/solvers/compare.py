@@ -173,11 +173,13 @@ def trace(
     seed: int = 0,
     callback_every: int | None = None,
     measure: Callable[[Progress], dict[str, float]] | None = None,
+    passes_to_look_at: Callable[[int], bool] | None = None,
     quiet: bool = False,
 ) -> Trace:
     """Run a solver until its objective is within ``until`` of the optimum, and record how it got there.
 
     ``callback_every`` evaluates within passes too, after every so many updates; ``measure`` adds columns to the curve;
+    ``passes_to_look_at`` says after which passes to evaluate, if not after each (and the last);
     ``quiet`` says nothing and leaves out the memory, whose peaks take time to reset.
     """
     if not quiet:
@@ -186,6 +188,8 @@ def trace(
     level = 0 if quiet else reset_peak()
 
     def evaluate(progress: Progress) -> bool:
+        if passes_to_look_at is not None and progress.passes < max_passes and not passes_to_look_at(progress.passes):
+            return progress.cpu_seconds > max_seconds
         if not quiet:
             run.peak_memory = max(run.peak_memory, peak() - level)  # without what evaluating needs
         primal = progress.primal()

@@ -38,7 +38,6 @@ class Samplers(Figure):
         for name, run in self.runs(shown).items():
             plot(axes, run.column("updates", each_block=True), run.suboptimality, STYLES[name], name)
         axes.set(xlabel=AXES["updates"], ylabel=DISTANCE, title="SDCA on OCR")
-        axes.legend(fontsize=6.5)
         shown.save(figure)
 
     def runs(self, shown: Shown) -> dict[str, Run]:

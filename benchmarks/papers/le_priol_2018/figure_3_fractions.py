@@ -44,8 +44,7 @@ class Fractions(Figure):
         for (share, run), style in zip(self.runs(shown).items(), SEQUENCE, strict=False):
             plot(axes, run.column("updates", each_block=True), run.suboptimality, style, f"{share:g}")
         axes.set(xlabel=AXES["updates"], ylabel=DISTANCE, title="SDCA on NER")
-        axes.legend(fontsize=6.5, title="fraction by gap", title_fontsize=6.5)
-        shown.save(figure)
+        shown.save(figure, legend="fraction of the draws by gap")
 
     def judge(self, shown: Shown) -> list[Claim]:
         runs = self.runs(shown)

@@ -35,7 +35,6 @@ class Comparison(Figure):
         for column, dataset in enumerate(DATASETS):
             shown.compare(panels[column], METHODS, dataset, ORACLE_CALLS, MOST[dataset])
             shown.compare(panels[4 + column], METHODS, dataset, UPDATES)
-        panels[0].legend(fontsize=6.5)
         shown.save(figure)
 
     def judge(self, shown: Shown) -> list[Claim]:

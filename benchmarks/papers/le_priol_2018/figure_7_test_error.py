@@ -43,7 +43,6 @@ class TestError(Figure):
                     inside = x <= 2 * FEW
                     plot(axes, x[inside], y[inside], STYLES[method], method, log=False)
             axes.set(xlabel=AXES["updates"], ylabel="test error, % of the labels", title=dataset.title)
-        panels[0].legend(fontsize=6.5)
         shown.save(figure)
 
     def tables(self, shown: Shown) -> list[str]:

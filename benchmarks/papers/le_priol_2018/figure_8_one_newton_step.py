@@ -14,7 +14,7 @@ from benchmarks.papers.claims import Claim
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.figures import SEQUENCE, plot
 from benchmarks.papers.harness import AXES, DISTANCE, Figure, Shown, main
-from benchmarks.papers.methods import PASSES, QUICK_PASSES, sdca
+from benchmarks.papers.methods import FEWER_PASSES, QUICK_PASSES, sdca
 
 SEARCHES = {"line search to 0.001": sdca("gap"), "one Newton step": sdca("gap", step="newton-1")}
 UNAFFECTED = ("ocr", "conll", "pos")
@@ -27,7 +27,7 @@ class OneNewtonStep(Figure):
     def cells(self, quick: bool) -> list[Cell]:
         cells: list[Cell] = []
         for dataset in ("ner", "ocr", "conll", "pos"):
-            passes = QUICK_PASSES if quick else PASSES[dataset]
+            passes = QUICK_PASSES if quick else FEWER_PASSES[dataset]
             cells += [Optimum(dataset), *(Curve(dataset, solver, passes) for solver in SEARCHES.values())]
         return cells
 
@@ -39,7 +39,6 @@ class OneNewtonStep(Figure):
                 if run is not None:
                     plot(axes, run.column("updates", each_block=True), run.suboptimality, style, label)
             axes.set(xlabel=AXES["updates"], ylabel=DISTANCE, title=dataset.title)
-        panels[0].legend(fontsize=6.5)
         shown.save(figure)
 
     def judge(self, shown: Shown) -> list[Claim]:

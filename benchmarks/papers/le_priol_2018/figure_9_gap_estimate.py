@@ -16,7 +16,7 @@ from benchmarks.papers.claims import Claim, Run
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.figures import SEQUENCE
 from benchmarks.papers.harness import AXES, Figure, Shown, main
-from benchmarks.papers.methods import PASSES, QUICK_PASSES, sdca
+from benchmarks.papers.methods import FEWER_PASSES, QUICK_PASSES, sdca
 
 FRACTIONS = {0.8: sdca("gap"), 1.0: sdca("gap", 1.0), 0.5: sdca("gap", 0.5)}
 WEAK = 0.01
@@ -28,10 +28,10 @@ class GapEstimate(Figure):
 
     def cells(self, quick: bool) -> list[Cell]:
         def curve(dataset: str, share: float, l2: float = 1.0) -> Cell:
-            return Curve(dataset, FRACTIONS[share], QUICK_PASSES if quick else PASSES[dataset], l2)
+            return Curve(dataset, FRACTIONS[share], QUICK_PASSES if quick else FEWER_PASSES[dataset], l2)
 
         first = [cell for name in DATASETS for cell in (Optimum(name), curve(name, 0.8))]
-        others = [curve(name, share) for name in ("ner", "ocr", "conll") for share in (1.0, 0.5)]
+        others = [curve(name, share) for name in ("ner", "ocr") for share in (1.0, 0.5)]
         return [*first, *others, Optimum("ocr", WEAK), curve("ocr", 0.8, WEAK)]
 
     @staticmethod
@@ -51,10 +51,21 @@ class GapEstimate(Figure):
                 if run is not None:
                     x, y = self.ratio(run)
                     axes.semilogy(x, y, label=label, markevery=max(1, len(x) // 12), **style)
+            axes.set_yticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
             axes.axhspan(0.5, 2.0, color="#999999", alpha=0.2, linewidth=0)
             axes.set(xlabel=AXES["updates"], ylabel="estimated gap / true gap", title=dataset.title)
-        panels[0].legend(fontsize=6.5)
         shown.save(figure)
+
+    def tables(self, shown: Shown) -> list[str]:
+        """How uneven the recorded gaps are: by χ² gap sampling may gain on uniform sampling, equation (25)."""
+        lines = ["non-uniformity χ(g) of the recorded gaps, fraction 0.8, after 1, 5, 10 passes and at the end"]
+        for name in DATASETS:
+            run = shown.solver(FRACTIONS[0.8], name, "")
+            if run is not None:
+                chi = run.result["history"]["chi"]
+                at = " ".join(f"{chi[min(k, len(chi)) - 1]:6.2f}" for k in (1, 5, 10))
+                lines.append(f"  {name:6s} {at} {chi[-1]:6.2f}")
+        return lines
 
     def judge(self, shown: Shown) -> list[Claim]:
         claim = Claim("The estimate always remains within a factor 2 of the true duality gap", "6.3, Figure 9")

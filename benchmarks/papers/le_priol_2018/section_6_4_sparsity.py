@@ -25,7 +25,7 @@ LEVEL = 1e-4
 MEASURES = {
     "a / A": "attributes of a position / all",
     "sequence": "attributes of a sequence / all",
-    "overlap": "share of attributes in common with another sequence",
+    "overlap": "share of attributes that another sequence has",
 }
 
 
@@ -71,7 +71,6 @@ class Sparsity(Figure):
                 place = ((self.measures(shown, dataset) or {}).get(measure, math.nan), value)
                 axes.annotate(dataset, place, textcoords="offset points", xytext=(3, -9), fontsize=6.5)
             axes.set(xlabel=text, ylabel=f"parameter updates / n to {LEVEL:g}")
-        panels[0].legend(fontsize=6.5)
         shown.save(figure)
 
     def tables(self, shown: Shown) -> list[str]:

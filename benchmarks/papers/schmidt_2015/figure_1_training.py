@@ -19,7 +19,7 @@ from benchmarks.papers.harness import Figure, Shown, main
 from benchmarks.papers.methods import method_cell
 
 METHODS = ("SAG-NUS*", "L-BFGS", "ASG", "Hybrid", "SAG", "SG", "SAG-NUS", "AdaGrad", "Pegasos")
-HORIZON = {"ocr": 30, "conll": 30, "ner": 30, "pos": 15}  # effective passes at which the methods are compared
+HORIZON = {"ocr": 30, "conll": 15, "ner": 15, "pos": 8}  # effective passes at which the methods are compared
 QUICK_HORIZON = 4
 
 
@@ -40,7 +40,6 @@ class Training(Figure):
         figure, panels = shown.panels(4, rows=2)
         for axes, dataset in zip(panels, DATASETS, strict=True):
             shown.compare(axes, METHODS, dataset, ORACLE_CALLS, self.horizon(shown, dataset) + 0.5)
-            axes.legend(fontsize=5, ncols=2)
         shown.save(figure)
 
     def reached(self, shown: Shown, dataset: str) -> dict[str, float]:

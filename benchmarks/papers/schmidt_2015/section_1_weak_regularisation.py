@@ -17,9 +17,9 @@ from benchmarks.papers.harness import AXES, DISTANCE, Figure, Shown, main
 from benchmarks.papers.methods import method_cell
 from benchmarks.papers.schmidt_2015.figure_1_training import at
 
-METHODS = ("OEG", "SAG-NUS*", "L-BFGS", "OEG-GAP", "SDCA-GAP", "OEG-GAP, accelerated")
+METHODS = ("OEG", "L-BFGS", "OEG-GAP", "OEG-GAP, accelerated", "SAG-NUS*")
 STRENGTHS = (1.0, 0.1, 0.01, 0.001)
-POINTS = (30, 100)
+POINTS = (30, 60)
 
 
 class WeakRegularisation(Figure):
@@ -43,7 +43,6 @@ class WeakRegularisation(Figure):
                     inside = x <= max(POINTS)
                     plot(axes, x[inside], run.suboptimality[inside], STYLES[method], method)
             axes.set(xlabel=AXES[ORACLE_CALLS], ylabel=DISTANCE, title=f"OCR, l2 = λn = {l2:g}")
-        panels[0].legend(fontsize=6)
         shown.save(figure)
 
     def reached(self, shown: Shown, method: str, passes: float) -> dict[float, float]:

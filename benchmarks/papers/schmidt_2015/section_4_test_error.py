@@ -30,9 +30,8 @@ class TestError(Training):
                 if run is not None:
                     x, y = run.column(ORACLE_CALLS, each_block=True), 100 * run.column("test_error")
                     inside = x <= self.horizon(shown, dataset)
-                    plot(axes, x[inside], y[inside], STYLES[method], run.name)
+                    plot(axes, x[inside], y[inside], STYLES[method], method)
             axes.set(xlabel=AXES[ORACLE_CALLS], ylabel="test error, % of the labels", title=task.title)
-            axes.legend(fontsize=5, ncols=2)
         shown.save(figure)
 
     def errors(self, shown: Shown, dataset: str, passes: float) -> dict[str, float]:

@@ -15,7 +15,7 @@ from benchmarks.papers.harness import Figure, Shown, main
 from benchmarks.papers.methods import method_cell
 
 METHODS = ("SAG-NUS*", "SVRG", "SAGA-NUS*", "SAG")
-TASKS = ("ocr", "conll", "ner")
+TASKS = ("ocr", "ner")
 MOST = 100  # oracle calls / n
 
 
@@ -30,10 +30,9 @@ class Relatives(Figure):
         return cells
 
     def draw(self, shown: Shown) -> None:
-        figure, panels = shown.panels(3)
+        figure, panels = shown.panels(2)
         for axes, dataset in zip(panels, TASKS, strict=True):
             shown.compare(axes, METHODS, dataset, ORACLE_CALLS, MOST)
-        panels[0].legend(fontsize=6.5)
         shown.save(figure)
 
     def judge(self, shown: Shown) -> list[Claim]:

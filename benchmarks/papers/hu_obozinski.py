@@ -188,14 +188,14 @@ def show(found: dict[str, Any], stem: Path) -> None:
         print(f"\n{TITLES[task]}: CPU seconds to a relative distance of the optimum, each method at its best rho")
         print(f"{'':10s} {'rho':>6s}" + "".join(f"{level:>10.0e}" for level in LEVELS) + f"{'least':>10s}")
         best = best_cells(found[task]["cells"])
-        for name in STYLES:
+        for name in (*METHODS, "L-BFGS"):
             cell = best[name]
             times = "".join(f"{seconds_to(cell, level):10.3f}" for level in LEVELS)
             least = min(abs(row["suboptimality"]) for row in cell["rows"])
             print(f"{name:10s} {cell['rho'] or '':>6}{times}{least:10.1e}")
         figure, (by_time, by_passes) = new_figure(2)
-        for name, style in STYLES.items():
-            rows = best[name]["rows"]
+        for name in (*METHODS, "L-BFGS"):
+            style, rows = STYLES[name], best[name]["rows"]
             label = name if best[name]["rho"] is None else f"{name}, ρ = {best[name]['rho']:g}"
             values = [max(abs(row["suboptimality"]), 1e-9) for row in rows]
             by_time.loglog([row["cpu_seconds"] for row in rows], values, label=label, **style)

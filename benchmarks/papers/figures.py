@@ -97,7 +97,8 @@ def shared_legend(figure: Any, title: str | None = None) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     if entries:
-        columns = min(len(entries), 5 if len(figure.axes) > 1 else 3)
+        single = len(figure.axes) == 1
+        columns = min(len(entries), 2 if single else 5)
         figure.legend(
             entries.values(),
             entries.keys(),
@@ -107,6 +108,7 @@ def shared_legend(figure: Any, title: str | None = None) -> None:
             title=title,
             title_fontsize=7,
             frameon=False,
+            handlelength=3.5,
         )
 
 
@@ -116,6 +118,7 @@ def save_figure(figure: Any, path: Path) -> None:
     from matplotlib.ticker import NullFormatter
 
     for axes in figure.axes:
+        axes.set_visible(bool(axes.lines))  # a panel of which nothing is known yet
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_scale() == "log":
                 axis.set_minor_formatter(NullFormatter())

@@ -56,8 +56,12 @@ class Samplers(Figure):
         product.fewer(gap, runs.get("gap × importance"))
         fails = Claim("Max sampling fails to converge: it is not robust to stale gaps", "6.3")
         fails.reaches(runs.get("max"), 1e-4, expected=False)
-        fails.reaches(shown.solver(REFRESHED, "ocr", "max, gaps refreshed every ten passes"), 1e-4)
-        return [best, worse, product, fails]
+        stale = Claim("Stale gaps are why: with all gaps refreshed every ten passes Max comes closer", "5.3, 6.3")
+        refreshed, stuck = shown.solver(REFRESHED, "ocr", "max, refreshed"), runs.get("max")
+        if refreshed is not None and stuck is not None:
+            text = f"OCR: best {refreshed.best:.1e} refreshed, {stuck.best:.1e} not (ten times closer?)"
+            stale.answer(text, 10 * refreshed.best <= stuck.best)
+        return [best, worse, product, fails, stale]
 
 
 if __name__ == "__main__":

@@ -38,9 +38,7 @@ class Comparison(Figure):
         shown.save(figure)
 
     def judge(self, shown: Shown) -> list[Claim]:
-        def run(method: str, dataset: str):
-            return shown.run(method, dataset)
-
+        run = shown.run
         on_par = Claim("By oracle calls SDCA-GAP is on par with SAG-NUS* on OCR", "6.4")
         on_par.similar(run("SDCA-GAP", "ocr"), run("SAG-NUS*", "ocr"), ORACLE_CALLS)
         faster = Claim("By oracle calls SDCA-GAP is much faster than SAG-NUS* on the sparse data sets", "6.4")

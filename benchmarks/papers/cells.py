@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.papers.datasets import DATASETS, Problem
+from benchmarks.papers.datasets import DATASETS, Dataset, Problem
 from benchmarks.papers.results import Results, Row, environment
 from benchmarks.solvers.compare import parse_solver, trace
 from dualfield import solve
@@ -43,9 +43,13 @@ class Workbench:
         return self._end - time.monotonic()
 
     def problem(self, dataset: str) -> Problem:
-        if self._loaded is None or self._loaded[0] != dataset:
+        return self.load(DATASETS[dataset])
+
+    def load(self, task: Dataset) -> Problem:
+        """A task that need not be one of ``DATASETS``."""
+        if self._loaded is None or self._loaded[0] != task.name:
             self._loaded = None
-            self._loaded = dataset, DATASETS[dataset].load(self.quick)
+            self._loaded = task.name, task.load(self.quick)
         return self._loaded[1]
 
     def key(self, cell: Cell) -> Row:
@@ -92,17 +96,22 @@ class Cell(ABC):
         return not result.get("cut")
 
     @property
+    def task(self) -> Dataset:
+        """What stands behind the data set's name."""
+        return DATASETS[self.dataset]
+
+    @property
     def slow(self) -> bool:
         """Whether it comes after all others."""
-        return DATASETS[self.dataset].slow
+        return self.task.slow
 
     def source(self, quick: bool) -> str:
-        """What stands behind the data set's name."""
-        return "files" if not quick else "files, cut" if DATASETS[self.dataset].available else "generated"
+        """Where the data come from."""
+        return "files" if not quick else "files, cut" if self.task.available else "generated"
 
     def missing_files(self) -> tuple[str, ...]:
         """The files of the data folder that it cannot do without, if they are not there."""
-        return () if DATASETS[self.dataset].available else DATASETS[self.dataset].files
+        return () if self.task.available else self.task.files
 
 
 class GeneratedCell(Cell):

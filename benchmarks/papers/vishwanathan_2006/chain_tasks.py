@@ -23,14 +23,14 @@ from typing import ClassVar
 import numpy as np
 
 from benchmarks import tasks
-from benchmarks.papers.datasets import DATASETS, Dataset, Problem
+from benchmarks.papers.datasets import Dataset, Problem
 from benchmarks.tasks import Test, data_file
 from dualfield import fields
 from dualfield.datasets import travel_sentences
 from dualfield.features import Encoded, encode
 from dualfield.io import read_columns
 
-__all__ = ["CHAIN_TASKS", "ScoredProblem", "counts_of_chunks", "spelling"]
+__all__ = ["CHAIN_TASKS", "ChunkTask", "ScoredProblem", "counts_of_chunks", "spelling"]
 
 Counts = tuple[int, int, int]
 
@@ -220,4 +220,3 @@ def _chain(X: Encoded, y: list[list[str]]) -> fields.Chain:
 
 
 CHAIN_TASKS: dict[str, ChunkTask] = {task.name: task for task in (BaseNP(), Bio())}
-DATASETS.update(CHAIN_TASKS)

@@ -33,6 +33,7 @@ from benchmarks.papers.schmidt_2015.section_5_svrg_saga import Relatives
 from benchmarks.papers.vishwanathan_2006.figures_1_and_2_chains import BaseNP, Bio
 from benchmarks.papers.vishwanathan_2006.figures_3_to_6_lattices import DenoisingFigure, StructureFigure
 from benchmarks.papers.vishwanathan_2006.hessian_products import HessianProducts
+from benchmarks.papers.vishwanathan_2006.section_2_6_free_energies import FreeEnergyTable
 
 FIGURES: list[Figure] = [
     Datasets(),
@@ -53,6 +54,7 @@ FIGURES: list[Figure] = [
     BaseNP(),
     Bio(),
     HessianProducts(),
+    FreeEnergyTable(),
     DenoisingFigure(),
     StructureFigure(),
     Mixtures(),

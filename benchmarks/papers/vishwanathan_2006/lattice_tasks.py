@@ -48,7 +48,7 @@ class Lattices:
 
     def __init__(self, images: Images) -> None:
         self.images = images
-        self._grids = encode_grids(images.X_train, edge_features=images.edge_features_train)
+        self.grids = encode_grids(images.X_train, edge_features=images.edge_features_train)
         self._fields: dict[str, GraphField] = {}
 
     @classmethod
@@ -63,9 +63,9 @@ class Lattices:
             parts = {"l2": L2, "edge_l2": EDGE_L2, "edge_weights": "ising"}
             y = self.images.y_train
             if criterion == "pseudo_likelihood":
-                self._fields[criterion] = fields.PseudoLikelihood(self._grids, y, **parts)
+                self._fields[criterion] = fields.PseudoLikelihood(self.grids, y, **parts)
             else:
-                self._fields[criterion] = fields.Graph(self._grids, y, inference=criterion, **parts)
+                self._fields[criterion] = fields.Graph(self.grids, y, inference=criterion, **parts)
         return self._fields[criterion]
 
     def batch_size(self, criterion: str) -> int:
@@ -84,7 +84,7 @@ class Lattices:
 
     @cached_property
     def _test(self) -> object:
-        graphs = self._grids.encoding.apply(self.images.X_test, self.images.edge_features_test).graphs
+        graphs = self.grids.encoding.apply(self.images.X_test, self.images.edge_features_test).graphs
         field = self.field("bp")
         return field.inference.compile(field.layout.arguments(graphs))
 

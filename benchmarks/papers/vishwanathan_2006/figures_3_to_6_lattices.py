@@ -232,7 +232,6 @@ class LatticeFigure(Figure):
             panels[2 * row + 1].set(title=title, ylabel="test errors, %")
             for axes in panels[2 * row : 2 * row + 2]:
                 axes.set_xlabel("passes (the start at 0.5)")
-        panels[1].legend(fontsize=6.5)
         shown.save(figure)
         if self.pictures_wanted(shown):
             self.draw_pictures(shown)

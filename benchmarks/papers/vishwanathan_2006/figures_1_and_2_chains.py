@@ -239,10 +239,11 @@ class Chains(Figure):
                 continue
             curve = as_arrays(result)
             cells = (f"{at(curve, point):7.2f}" if point <= curve["passes"][-1] else f"{'':7}" for point in points)
-            end = f"   {result['status']}"
-            if result["status"] != "diverged" and best is not None:
-                end = f"   P {curve['primal'][-1] / best['optimum'] - 1:.1e} above P*, "
-                end += f"{curve['cpu_seconds'][-1] / curve['passes'][-1]:.2f} CPU s a pass"
+            end = f"   {curve['cpu_seconds'][-1] / curve['passes'][-1]:.2f} CPU s a pass"
+            if result["status"] == "diverged":
+                end = "   diverged"
+            elif best is not None and name != "perceptron":  # which has another objective
+                end += f", P {curve['primal'][-1] / best['optimum'] - 1:.1e} above P*"
             lines.append(f"{name:18}" + "".join(cells) + end)
         rows = {key: shown.result(cell) for key, cell in self.batches(shown.quick).items()}
         if any(row is not None for row in rows.values()):

@@ -51,7 +51,7 @@ class GapEstimate(Figure):
                 if run is not None:
                     x, y = self.ratio(run)
                     axes.semilogy(x, y, label=label, markevery=max(1, len(x) // 12), **style)
-            axes.set_yticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
+            axes.set_yticks([1 / 64, 1 / 16, 1 / 4, 1 / 2, 1, 2, 4], ["1/64", "1/16", "1/4", "1/2", "1", "2", "4"])
             axes.axhspan(0.5, 2.0, color="#999999", alpha=0.2, linewidth=0)
             axes.set(xlabel=AXES["updates"], ylabel="estimated gap / true gap", title=dataset.title)
         shown.save(figure)

@@ -69,8 +69,11 @@ class Sparsity(Figure):
                 axes.loglog(*zip(*pairs, strict=True), label=method, **STYLES[method])
             for dataset, value in updates.get("SDCA-GAP", {}).items():
                 place = ((self.measures(shown, dataset) or {}).get(measure, math.nan), value)
-                axes.annotate(dataset, place, textcoords="offset points", xytext=(3, -9), fontsize=6.5)
+                axes.annotate(dataset, place, textcoords="offset points", xytext=(4, 3), fontsize=6.5)
             axes.set(xlabel=text, ylabel=f"parameter updates / n to {LEVEL:g}")
+            axes.set_yticks([5, 10, 20, 50], ["5", "10", "20", "50"])
+            if measure == "overlap":
+                axes.set_xscale("linear")
         shown.save(figure)
 
     def tables(self, shown: Shown) -> list[str]:

@@ -119,7 +119,7 @@ def save_figure(figure: Any, path: Path) -> None:
     from PIL import Image
 
     for axes in figure.axes:
-        axes.set_visible(bool(axes.lines))  # a panel of which nothing is known yet
+        axes.set_visible(axes.has_data())  # unless nothing is known of it yet
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_scale() == "log":
                 axis.set_minor_formatter(NullFormatter())

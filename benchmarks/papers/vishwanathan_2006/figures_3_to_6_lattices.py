@@ -211,7 +211,10 @@ class LatticeFigure(Figure):
         return cells if quick else [*cells, *(cell for c in order for cell in self.published_runs(c).values())]
 
     def results(self, shown: Shown, criterion: str) -> dict[str, Row]:
+        """The runs with the largest stable gain; where that is not measured, with the published one."""
         found = {name: shown.result(cell) for name, cell in self.runs(criterion, shown.quick).items()}
+        for name, cell in self.published_runs(criterion).items():
+            found[name] = found[name] or shown.result(cell)
         return {name: result for name, result in found.items() if result is not None}
 
     def draw(self, shown: Shown) -> None:
@@ -224,10 +227,10 @@ class LatticeFigure(Figure):
                 x, label = np.maximum(curve["passes"], 0.5), LABELS.get(name, name)
                 sane = np.abs(curve["primal"]) < 1e15
                 style = STYLES[STYLE_OF[name]]
-                above = np.maximum(curve["primal"] - least, 1e-2)
+                above = np.maximum(curve["primal"] - least, 1e-4 * (curve["primal"][0] - least))
                 panels[2 * row].loglog(x[sane], above[sane], label=label, **style)
                 panels[2 * row + 1].semilogx(x[sane], curve["error"][sane], label=label, **style)
-            title = f"{LATTICES[self.task].title}, {TITLES[criterion]}"
+            title = f"{LATTICES[self.task].brief}, {TITLES[criterion]}"
             panels[2 * row].set(title=title, ylabel="objective above the least")
             panels[2 * row + 1].set(title=title, ylabel="test errors, %")
             for axes in panels[2 * row : 2 * row + 2]:

@@ -42,7 +42,7 @@ class Lattices:
     """Labelled grids, split for training and testing, under the paper's model."""
 
     name: ClassVar[str]
-    title: ClassVar[str]
+    brief: ClassVar[str]
     files: ClassVar[tuple[str, ...]] = ()
     batch_images: ClassVar[int]
 
@@ -107,7 +107,7 @@ class Lattices:
 
 
 class Denoising(Lattices):
-    name, title = "denoising", "Binary image denoising"
+    name, brief = "denoising", "Denoising"
     batch_images = 1
 
     @classmethod
@@ -116,7 +116,7 @@ class Denoising(Lattices):
 
 
 class Structure(Lattices):
-    name, title = "structure", "Classifying image patches"
+    name, brief = "structure", "Patches"
     batch_images = 3
     files: ClassVar = tuple(
         f"kumar_hebert/{file}"

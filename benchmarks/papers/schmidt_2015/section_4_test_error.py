@@ -47,7 +47,8 @@ class TestError(Training):
         return found
 
     def points(self, shown: Shown, dataset: str) -> tuple[float, ...]:
-        return (2, 4) if shown.quick else (3, 5, 10, self.horizon(shown, dataset))
+        horizon = self.horizon(shown, dataset)
+        return (2, 4) if shown.quick else tuple(sorted({3, 5, min(10, horizon), horizon}))
 
     def tables(self, shown: Shown) -> list[str]:
         lines = ["test error in % at the last evaluation within so many effective passes"]

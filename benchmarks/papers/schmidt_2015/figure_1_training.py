@@ -77,8 +77,8 @@ class Training(Figure):
         for dataset, passes in LATER.items():
             rival, own = shown.solver(RIVAL, dataset, "ASG"), shown.run("SAG-NUS*", dataset)
             if rival is not None and own is not None:
-                text = f"{own.task}, {passes} effective passes: SAG-NUS* {at(own, passes):.1e}, ASG {at(rival, passes):.1e}"
-                later.answer(text, 2 * at(own, passes) <= at(rival, passes))
+                a, b = at(own, passes), at(rival, passes)
+                later.answer(f"{own.task}, {passes} effective passes: SAG-NUS* {a:.1e}, ASG {b:.1e}", 2 * a <= b)
         winners = set()
         for dataset, task in DATASETS.items():
             found = self.reached(shown, dataset)

@@ -110,7 +110,9 @@ class Shown:
         """Write a picture, with one legend below, under a heading if there is one."""
         shared_legend(figure, legend)
         if self.quick:
-            figure.suptitle("quick: cut data, few passes", fontsize=7)
+            cut = all(DATASETS[cell.dataset].available for cell in self.figure.cells(True))
+            data = "cut data" if cut else "generated data in place of the papers'"
+            figure.suptitle(f"quick: {data}, few passes", fontsize=7)
         save_figure(figure, self.folder / f"{self.figure.name}{suffix}.png")
 
 

@@ -16,7 +16,7 @@ BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find core) $(shell find sr
 CORE_SOURCES := $(shell find core -name '*.[ch]pp' -o -name '*.[ch]')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs sanitize bench clean
+.PHONY: help demo test lint docs sanitize bench papers papers-quick clean
 
 help:
 	@echo "make demo      build, then train and evaluate a small model, and write its report"
@@ -25,6 +25,8 @@ help:
 	@echo "make docs      build the site into site/, refusing warnings"
 	@echo "make sanitize  run the tests of the core under the address and undefined-behaviour sanitizers"
 	@echo "make bench     compare with CRFsuite on CoNLL-2000"
+	@echo "make papers-quick  the papers' figures at reduced size, in minutes, into build/papers-quick"
+	@echo "make papers    the papers' figures in full, for hours, into benchmarks/results; goes on where it stopped"
 	@echo "make clean     remove environments, builds and caches"
 
 demo: $(VENV)/.report
@@ -46,6 +48,10 @@ docs: $(VENV)/.docs
 
 bench: $(VENV)/.bench
 	$(VENV)/bin/python benchmarks/peers/conll2000.py
+
+# Single-threaded, so that oracle calls and seconds can be compared.
+papers papers-quick: $(VENV)/.bench
+	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/papers/everything.py $(if $(filter papers-quick,$@),--quick)
 
 # Python itself is not instrumented, so the runtime comes first by preloading; libstdc++ goes with it, or the
 # sanitizer cannot follow C++ exceptions. CPython never frees everything, so leaks say nothing. Capturing only

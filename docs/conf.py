@@ -43,7 +43,7 @@ NAVIGATION = {
         "reference/compat",
         "command-line",
     ],
-    "Project": ["/benchmarks/README", "/CONTRIBUTING", "Changes </CHANGELOG>"],
+    "Project": ["papers", "/benchmarks/README", "/CONTRIBUTING", "Changes </CHANGELOG>"],
 }
 
 # Public modules beside the packages.

@@ -147,6 +147,7 @@ class Trace:
     passes: int = 0
     cpu_seconds: float = 0.0
     peak_memory: int = 0
+    history: dict[str, list[float]] = field(default_factory=dict)  # the solver's own columns, one entry a pass
 
     def first_within(self, level: float) -> dict[str, float] | None:
         """The first evaluation within ``level`` of the optimum; None if there is none."""
@@ -172,17 +173,25 @@ def trace(
     seed: int = 0,
     callback_every: int | None = None,
     measure: Callable[[Progress], dict[str, float]] | None = None,
+    passes_to_look_at: Callable[[int], bool] | None = None,
+    quiet: bool = False,
 ) -> Trace:
     """Run a solver until its objective is within ``until`` of the optimum, and record how it got there.
 
-    ``callback_every`` evaluates within passes too, after every so many updates; ``measure`` adds columns to the curve.
+    ``callback_every`` evaluates within passes too, after every so many updates; ``measure`` adds columns to the curve;
+    ``passes_to_look_at`` says after which passes to evaluate, if not after each (and the last);
+    ``quiet`` says nothing and leaves out the memory, whose peaks take time to reset.
     """
-    print(f"  {spelled(solver)} on {task} ...", file=sys.stderr, flush=True)
+    if not quiet:
+        print(f"  {spelled(solver)} on {task} ...", file=sys.stderr, flush=True)
     run = Trace(task, problem.l2, spelled(solver), problem.n_blocks, optimum)
-    level = reset_peak()
+    level = 0 if quiet else reset_peak()
 
     def evaluate(progress: Progress) -> bool:
-        run.peak_memory = max(run.peak_memory, peak() - level)  # without what evaluating needs
+        if passes_to_look_at is not None and progress.passes < max_passes and not passes_to_look_at(progress.passes):
+            return progress.cpu_seconds > max_seconds
+        if not quiet:
+            run.peak_memory = max(run.peak_memory, peak() - level)  # without what evaluating needs
         primal = progress.primal()
         row = {
             "passes": progress.passes,
@@ -196,10 +205,11 @@ def trace(
         for column, value in row.items():
             run.curve.setdefault(column, []).append(value)
         run.passes, run.cpu_seconds = progress.passes, progress.cpu_seconds
-        reset_peak()
+        if not quiet:
+            reset_peak()
         return row["suboptimality"] <= until or progress.cpu_seconds > max_seconds
 
-    run.status = solve(
+    solution = solve(
         problem,
         solver,
         tol=0.0,
@@ -207,7 +217,10 @@ def trace(
         callbacks=[evaluate],
         callback_every=callback_every,
         random_state=seed,
-    ).status
+    )
+    run.status = solution.status
+    run.history = {name: values.tolist() for name, values in solution.history.items()}
+    del solution
     reset_peak()  # the state of the run goes back to the system before the next one starts
     return run
 

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dualfield import LBFGS, fields, solve
+from dualfield import LBFGS, Progress, fields, solve
 from dualfield.features import grid_edges
+from dualfield.fields import Field
 from dualfield.solvers import IDAL
+
+MESSAGES: dict[str, Any] = {"inference_tol": 1e-10, "max_sweeps": 2000}
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ NAVIGATION = {
         "reference/compat",
         "command-line",
     ],
-    "Project": ["papers", "/benchmarks/README", "/CONTRIBUTING", "Changes </CHANGELOG>"],
+    "Project": ["papers", "papers-smd", "/benchmarks/README", "/CONTRIBUTING", "Changes </CHANGELOG>"],
 }
 
 # Public modules beside the packages.

@@ -54,7 +54,7 @@ sanitize: $(SANITIZE)/.test
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	$(SANITIZE)/bin/python -m pytest -n $(WORKERS) --thin 3 --capture=sys tests/core tests/fields tests/solvers \
-		tests/features/test_templates.py tests/features/test_tokens.py
+		tests/features/test_templates.py tests/features/test_tokens.py tests/cli/test_column_tagger.py
 
 clean:
 	rm -rf $(VENV) $(SANITIZE) build dist site .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -135,7 +135,7 @@ def score(model: str, test: str) -> dict:
     from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
 
     crf = ChainCRF.load(model)
-    recipe = recipe_of(crf)
+    recipe = recipe_of(crf.column_features_)
     data = read_for_eval(test, crf, recipe, recipe.layout, "utf-8")
     true, predicted, gap = data.y.tolist(), crf.predict(data.X), crf.solution_.relative_gap
     if are_chunk_tags({label for sequence in true for label in sequence}):

@@ -17,7 +17,7 @@ from sphinx.util import logging
 from typer.main import get_command
 
 import dualfield
-from dualfield.cli.app import app as command_line
+from dualfield.cli.app import command_line
 
 NAVIGATION = {
     "Start": ["quick-start", "how-to-choose", "What the certificate proves <theory>"],
@@ -105,7 +105,7 @@ def _add_options(app: Sphinx, page: str, source: list[str]) -> None:
     """Append to each section of docs/command-line.md the table of the options of the command it is named after."""
     if page != "docs/command-line":
         return
-    commands = get_command(command_line).commands
+    commands = get_command(command_line()).commands
     head, *sections = source[0].split("\n## ")
     names = [section.split("\n", 1)[0] for section in sections]
     if set(names) != set(commands):

@@ -95,8 +95,8 @@ void bind_sdca(nb::module_& m, const char* name) {
     bound.def(
         "__init__",
         [](Solver* self, const F& field, const std::string& sampling, double non_uniformity, Index permutation_every,
-           Index threads, Index window, bool accelerate, const std::string& step, double subprecision, double step_size, const std::string& init,
-           double epsilon, std::uint64_t seed) {
+           Index threads, Index window, bool accelerate, const std::string& step, double subprecision, double step_size,
+           const std::string& init, double epsilon, std::uint64_t seed) {
             check_trainable(field);
             const SamplingRule rule = sampling_rule(sampling);
             require(exact(field), "SDCA needs exact inference");
@@ -105,8 +105,8 @@ void bind_sdca(nb::module_& m, const char* name) {
             new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, {threads, window}, accelerate,
                               {step_rule(step), subprecision, step_size}, {start_rule(init), epsilon});
         },
-        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "threads"_a, "window"_a, "accelerate"_a, "step"_a, "subprecision"_a,
-        "step_size"_a, "init"_a, "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
+        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "threads"_a, "window"_a, "accelerate"_a,
+        "step"_a, "subprecision"_a, "step_size"_a, "init"_a, "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
     bound.def_prop_ro("timings", &Solver::timings);
 }
@@ -125,10 +125,11 @@ void bind_oeg(nb::module_& m, const char* name) {
             require(exact(field), "OEG needs exact inference");
             require(rule != SamplingRule::kResidual, "OEG has no residuals");
             require(threads > 0 && window > 0, "there must be a thread and a window");
-            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, {threads, window}, accelerate,
-                              secant);
+            new (self)
+                Solver(field, {rule, non_uniformity, permutation_every, seed}, {threads, window}, accelerate, secant);
         },
-        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "threads"_a, "window"_a, "accelerate"_a, "secant"_a, "seed"_a, nb::keep_alive<1, 2>());
+        "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "threads"_a, "window"_a, "accelerate"_a,
+        "secant"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
 }
 

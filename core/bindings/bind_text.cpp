@@ -36,11 +36,8 @@ SharedTable names_of(Vector<std::uint8_t> bytes, Vector<std::int64_t> bounds) {
     require(n >= 1 && bounds.data()[0] == 0, "bounds must begin with 0");
     for (std::size_t k = 1; k < n; ++k) require(bounds.data()[k] >= bounds.data()[k - 1], "bounds must not decrease");
     require(bounds.data()[n - 1] == static_cast<std::int64_t>(bytes.shape(0)), "bounds must end where the bytes do");
-    auto table = std::make_shared<StringTable>();
-    const char* data = reinterpret_cast<const char*>(bytes.data());
-    for (std::size_t k = 1; k < n; ++k)
-        table->intern({data + bounds.data()[k - 1], static_cast<std::size_t>(bounds.data()[k] - bounds.data()[k - 1])});
-    return table;
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.shape(0));
+    return std::make_shared<StringTable>(text, std::span(bounds.data(), n));
 }
 
 auto names_arrays(const StringTable& table) {

@@ -13,6 +13,7 @@ void bind_solvers(nanobind::module_& m);
 void bind_primal_solvers(nanobind::module_& m);
 void bind_clique_solvers(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
+void bind_tagging(nanobind::module_& m);
 void bind_attribute_files(nanobind::module_& m);
 }  // namespace dualfield
 
@@ -31,5 +32,6 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     dualfield::bind_primal_solvers(m);
     dualfield::bind_clique_solvers(m);
     dualfield::bind_text(m);
+    dualfield::bind_tagging(m);
     dualfield::bind_attribute_files(m);
 }

@@ -121,8 +121,8 @@ class ConditionedChain final : public GeneralField {
     }
 
     double product(const double* w, const Direction& direction, const Part& part) const override {
-        const double own = part.index > 0 ? 0.0
-                                          : pairs_.product(direction.block, w + chain_.dimension(), direction.pairs.data());
+        const double own =
+            part.index > 0 ? 0.0 : pairs_.product(direction.block, w + chain_.dimension(), direction.pairs.data());
         return chain_.product(w, direction, part) + own;
     }
 

@@ -80,8 +80,8 @@ class NodeFeatures {
             double* node = nodes + t * stride_;
             std::copy(m + t * labels_, m + (t + 1) * labels_, node);
             std::fill(node + labels_, node + stride_, 0.0);
-            block_rows_.for_each_shared(
-                p, [&](std::int32_t row, double x) { add_row(x, node, shared + row * stride_); });
+            block_rows_.for_each_shared(p,
+                                        [&](std::int32_t row, double x) { add_row(x, node, shared + row * stride_); });
             if constexpr (Rows::kAllPairs) {
                 const Index once = data_.indptr[p + 1] - data_.indptr[p] - block_rows_.shared_entries(p);
                 norm += static_cast<double>(once) * squared_norm(stride_, node);

@@ -137,8 +137,7 @@ class PseudoLikelihood : public GeneralField {
         double total = part.index == 0 ? dot(dense_size(), direction.dense.data(), w + rows_.size()) : 0.0;
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
             if (data_.indices[e] % part.count == part.index)
-                total += data_.value(e) *
-                         dot(labels(), direction.rows.data(), w + rows_.start(data_.indices[e]));
+                total += data_.value(e) * dot(labels(), direction.rows.data(), w + rows_.start(data_.indices[e]));
         return total;
     }
 

@@ -25,14 +25,22 @@ void for_each_group(Index pieces, Body&& body) {
     Index first = 0;
     for (; pieces - first >= 8; first += 8) body.template operator()<8>(first);
     switch (pieces - first) {
-        case 1: return body.template operator()<1>(first);
-        case 2: return body.template operator()<2>(first);
-        case 3: return body.template operator()<3>(first);
-        case 4: return body.template operator()<4>(first);
-        case 5: return body.template operator()<5>(first);
-        case 6: return body.template operator()<6>(first);
-        case 7: return body.template operator()<7>(first);
-        default: return;
+        case 1:
+            return body.template operator()<1>(first);
+        case 2:
+            return body.template operator()<2>(first);
+        case 3:
+            return body.template operator()<3>(first);
+        case 4:
+            return body.template operator()<4>(first);
+        case 5:
+            return body.template operator()<5>(first);
+        case 6:
+            return body.template operator()<6>(first);
+        case 7:
+            return body.template operator()<7>(first);
+        default:
+            return;
     }
 }
 

@@ -194,8 +194,8 @@ class DualRun {
         typename F::Direction direction;  // not looked at where the step is zero
         double along, norm;               // <w, direction> when the step was found; |direction|^2
         Index oracle_calls, evaluations;
-        double length;                                   // |nu - mu|_1, where the sampler needs it
-        double epsilon;                                  // of OEG: the next first step's
+        double length;                                      // |nu - mu|_1, where the sampler needs it
+        double epsilon;                                     // of OEG: the next first step's
         double search_seconds = 0.0, update_seconds = 0.0;  // of SDCA
     };
 
@@ -233,8 +233,8 @@ class DualRun {
 
     Index threads_, window_;
     double crowding_ = static_cast<double>(window_);  // at first as if all steps were alike
-    std::vector<Worker> workers_;  // one a thread
-    std::vector<Slot> slots_;      // one an update of a window
+    std::vector<Worker> workers_;                     // one a thread
+    std::vector<Slot> slots_;                         // one an update of a window
     const F& field_;
     Acceleration acceleration_;
     Random random_;
@@ -292,8 +292,7 @@ class DualRun {
             for (Index k = 0; k < size; ++k) {
                 const Slot& slot = slots_[k];
                 if (!(slot.step.size > 0.0)) continue;
-                if (measured)
-                    products[member] += slot.factor * field_.product(weights_.data(), slot.direction, part);
+                if (measured) products[member] += slot.factor * field_.product(weights_.data(), slot.direction, part);
                 field_.apply(weights_.data(), slot.factor, slot.direction, part);
             }
         });

@@ -64,7 +64,8 @@ class LBFGS {
     bool confirm(double seconds) {
         if (certified_ || !started_) return started_;
         Team team(threads_);
-        if (!confirmation_.run(Deadline(seconds), team, [&](double* w) { std::copy(weights_.begin(), weights_.end(), w); }))
+        if (!confirmation_.run(Deadline(seconds), team,
+                               [&](double* w) { std::copy(weights_.begin(), weights_.end(), w); }))
             return false;
         certificate_ = confirmation_.certificate();
         return true;

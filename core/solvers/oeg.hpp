@@ -39,8 +39,8 @@ class OEG : public DualRun<F, OEG<F>> {
     }
 
    private:
-    using typename Base::Slot, typename Base::Worker;
     using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
+    using typename Base::Slot, typename Base::Worker;
 
     static constexpr double kAtTruth = 0.0, kFirstEta = 0.5;
 
@@ -55,8 +55,7 @@ class OEG : public DualRun<F, OEG<F>> {
         double* theta = room(worker.potentials, size);
         double* trial = room(worker.candidate, size);
         double* change = room(worker.marginals, size);  // m', then m' - m
-        double* vartheta =
-            field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(worker.unpacked[0], size));
+        double* vartheta = field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(worker.unpacked[0], size));
         double* m = field_.unpack_marginals(i, means_.data() + offsets_[i], room(worker.unpacked[1], size));
 
         field_.score(i, weights_.data(), theta);

@@ -52,8 +52,8 @@ class SDCA : public DualRun<F, SDCA<F>> {
    private:
     static constexpr Index kTimedEvery = 16;
 
-    using typename Base::Slot, typename Base::Worker;
     using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
+    using typename Base::Slot, typename Base::Worker;
 
     // Algorithm 2.
     void propose(Index i, Worker& worker, Slot& slot) {

@@ -6,6 +6,7 @@
 // hash table.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdlib>
 
@@ -71,12 +72,19 @@ class Encoder {
    private:
     static constexpr Code kUnset = KeyTable::kUnset;
     static constexpr int kKeyBits = 64, kStageBits = 31;
+    static constexpr std::int64_t kTogether = 8;  // tokens whose keys are found together
 
     // Cells that share a key: their numbers side by side. A key that would be too long is cut into stages, each of which
     // numbers its combinations and hands the number on.
     struct Stage {
         std::size_t first, last;
         KeyTable numbers;
+    };
+
+    // By what a rule's attribute at a token is known, if there is one.
+    struct Key {
+        std::uint64_t key;
+        bool there;
     };
 
     struct RuleLookup {
@@ -86,6 +94,12 @@ class Encoder {
         std::vector<Code> direct;  // by key, if keys are short
         KeyTable hashed;
         std::vector<Code> codes;
+        std::array<Key, kTogether> keys = {};
+        // Of the token at hand: where the attribute's number is, or null if there is none; and where the number is not
+        // known yet, the attribute's string and its hash.
+        Code* number = nullptr;
+        std::string string = {};
+        std::uint64_t hash = 0;
     };
 
     RuleLookup lookup_of(const Rule& rule) const {
@@ -103,30 +117,64 @@ class Encoder {
             total += bits;
         }
         lookup.stages.push_back({first, rule.cells.size(), {}});
-        const bool few = total < 40 && std::size_t{1} << total <= std::max<std::size_t>(1024, 4 * tokens_.size());
+        const bool few = total < 40 && std::size_t{1} << total <= std::max<std::size_t>(1024, 8 * tokens_.size());
         if (few) lookup.direct.assign(std::size_t{1} << total, kUnset);
         return lookup;
     }
 
+    // Keys are found for some tokens together, so that memory has brought their places when they are looked up.
     template <class Body>
     void each_token(Body&& body) {
         for (std::size_t s = 0; s < tokens_.sentences(); ++s) {
             const std::int64_t begin = tokens_.offsets[s], length = tokens_.offsets[s + 1] - begin;
-            for (std::int64_t t = 0; t < length; ++t) body(begin, length, t);
+            for (std::int64_t t = 0; t < length; ++t) {
+                if (t % kTogether == 0)
+                    for (std::int64_t u = t; u < std::min(length, t + kTogether); ++u) find_keys(begin, length, u);
+                body(begin, length, t);
+            }
         }
     }
 
-    // Adds the attributes of token t of a sentence.
-    void attributes(std::int64_t begin, std::int64_t length, std::int64_t t, std::vector<Code>& out) {
-        if (bigrams_ && t == 0) return;  // there is no pair of labels
+    void find_keys(std::int64_t begin, std::int64_t length, std::int64_t t) {
+        const bool first = t == 0, last = t == length - 1;
         for (RuleLookup& lookup : rules_) {
-            if (lookup.rule->where == Where::first && t != 0) continue;
-            if (lookup.rule->where == Where::last && t != length - 1) continue;
-            if (!look(lookup, begin, length, t)) continue;
-            const std::uint64_t key = key_of(lookup);
-            Code& number = lookup.direct.empty() ? lookup.hashed[key] : lookup.direct[key];
-            if (number == kUnset) number = number_of(lookup);
-            if (number != kNone) out.push_back(number);
+            const Where where = lookup.rule->where;
+            Key& key = lookup.keys[static_cast<std::size_t>(t % kTogether)];
+            key.there = !(bigrams_ && first) && (where != Where::first || first) && (where != Where::last || last) &&
+                        look(lookup, begin, length, t);
+            if (!key.there) continue;
+            key.key = key_of(lookup);
+            if (lookup.direct.empty()) {
+                lookup.hashed.prefetch(key.key);
+            } else {
+                __builtin_prefetch(&lookup.direct[key.key]);
+            }
+        }
+    }
+
+    // Adds the attributes of token t of a sentence, whose keys have been found. Tables of attributes do not fit into caches,
+    // so the rules go through their look-ups together: while memory brings what one of them asked for, the others ask too.
+    void attributes(std::int64_t begin, std::int64_t length, std::int64_t t, std::vector<Code>& out) {
+        for (RuleLookup& lookup : rules_) {
+            const Key& key = lookup.keys[static_cast<std::size_t>(t % kTogether)];
+            lookup.number = nullptr;
+            if (!key.there) continue;  // bigrams at the first token, for one: there is no pair of labels
+            lookup.number = lookup.direct.empty() ? &lookup.hashed[key.key] : &lookup.direct[key.key];
+            if (*lookup.number == kUnset) {
+                look(lookup, begin, length, t);
+                make_string(lookup);
+            }
+        }
+        if (const StringTable* table = numbering_.given ? numbering_.given.get() : names_.get()) {
+            for (const RuleLookup& lookup : rules_)
+                if (lookup.number && *lookup.number == kUnset) table->prefetch_bounds(lookup.hash);
+            for (const RuleLookup& lookup : rules_)
+                if (lookup.number && *lookup.number == kUnset) table->prefetch_string(lookup.hash);
+        }
+        for (RuleLookup& lookup : rules_) {
+            if (!lookup.number) continue;
+            if (*lookup.number == kUnset) *lookup.number = number_of(lookup);
+            if (*lookup.number != kNone) out.push_back(*lookup.number);
         }
     }
 
@@ -156,15 +204,22 @@ class Encoder {
         return key;
     }
 
-    Code number_of(const RuleLookup& lookup) {
-        string_ = lookup.rule->literals[0];
+    // The string of the rule's attribute, and its hash.
+    void make_string(RuleLookup& lookup) {
+        lookup.string = lookup.rule->literals[0];
         for (std::size_t n = 0; n < lookup.codes.size(); ++n) {
-            string_ += views_[lookup.rule->cells[n].view][lookup.codes[n]];
-            string_ += lookup.rule->literals[n + 1];
+            lookup.string += views_[lookup.rule->cells[n].view][lookup.codes[n]];
+            lookup.string += lookup.rule->literals[n + 1];
         }
-        if (numbering_.given) return numbering_.given->find(string_);
-        if (numbering_.hash_bits > 0) return static_cast<Code>(hash_bytes(string_) >> (64 - numbering_.hash_bits));
-        return names_->intern(string_);
+        lookup.hash = hash_bytes(lookup.string);
+        if (numbering_.given) numbering_.given->prefetch(lookup.hash);
+        if (names_) names_->prefetch(lookup.hash);
+    }
+
+    Code number_of(const RuleLookup& lookup) {
+        if (numbering_.given) return numbering_.given->find(lookup.string, lookup.hash);
+        if (numbering_.hash_bits > 0) return static_cast<Code>(lookup.hash >> (64 - numbering_.hash_bits));
+        return names_->intern(lookup.string, lookup.hash);
     }
 
     static void append_merged(const std::vector<Code>& sorted, EncodedTokens& out) {
@@ -213,7 +268,6 @@ class Encoder {
     std::shared_ptr<StringTable> names_;
     std::vector<EvaluatedView> views_;
     std::vector<RuleLookup> rules_;
-    std::string string_;
 };
 
 }  // namespace dualfield::text

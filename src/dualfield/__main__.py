@@ -1,5 +1,7 @@
 """``python -m dualfield`` is the command ``dualfield``."""
 
+import sys
+
 from dualfield.cli import main
 
-main()
+sys.exit(main())

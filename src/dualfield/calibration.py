@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
-from sklearn.utils.validation import check_is_fitted
 
 from dualfield.features import encode_labels
 from dualfield.metrics import chunks
 from dualfield.reporting.table import Table
 
 if TYPE_CHECKING:
-    from dualfield.estimators import ChainCRF
+    from dualfield.estimators.chain_model import ChainModel
 
 __all__ = ["Outcomes", "Threshold", "choose_threshold", "outcomes", "reliability"]
 
@@ -111,7 +110,7 @@ class Threshold:
         return self.message
 
 
-def outcomes(crf: ChainCRF, X: Any, y: Any, of: Answers = "entities", *, type: str | None = None) -> Outcomes:
+def outcomes(crf: ChainModel, X: Any, y: Any, of: Answers = "entities", *, type: str | None = None) -> Outcomes:
     """What a model answers on labelled sequences, with which confidence, and what of it is right.
 
     Parameters
@@ -138,7 +137,7 @@ def outcomes(crf: ChainCRF, X: Any, y: Any, of: Answers = "entities", *, type: s
         raise ValueError(f"of must be 'entities', 'tokens' or 'sequences'; got {of!r}.")
     if type is not None and of != "entities":
         raise ValueError(f"type={type!r} chooses among entities, but of={of!r}.")
-    check_is_fitted(crf)
+    crf._check_fitted()
     encoded = crf.encode(X)
     y = [list(labels) for labels in y]
     _, codes = encode_labels(y, encoded.lengths, crf.classes_)

@@ -11,9 +11,9 @@ from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 
 from dualfield.fields import Field
+from dualfield.random_state import check_random_state
 from dualfield.solution import Certificate, Solution, Status
 from dualfield.solvers import Bound, Run, Solver, resolve
 from dualfield.solvers.base import check_count

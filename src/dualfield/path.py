@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from dualfield.driver import Callback, check_limits, solve
 from dualfield.fields import Field
 from dualfield.fields.base import check_l2
+from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.solvers import Run, Solver, resolve
 

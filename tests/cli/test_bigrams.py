@@ -6,13 +6,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dualfield import ChainCRF
 from dualfield.cli.column_features import recipe_of
+from dualfield.cli.column_tagger import column_tagger
 from dualfield.datasets import travel_sentences
 from dualfield.features import Columns, Tokens
-from dualfield.io import write_columns
+from dualfield.io import read_tokens, write_columns
+from dualfield.io.model_file import read_parts
 
 Run = Callable[..., tuple[int, str, str]]
 CRFPP = "U00:%x[0,0]\nU01:%x[-1,0]\nB01:%x[0,0]\nB\n"
@@ -42,7 +45,7 @@ def test_files_are_tagged_as_python_labels_them(command: Run, folder: Path, synt
     crf = trained(command, *options)
     assert crf.bigram_features == pairs
     assert (crf.layout_.bigrams.starts is None) == (pairs == "all")
-    template = recipe_of(crf).template
+    template = recipe_of(crf.column_features_).template
     rows = [[(word,) for word, _ in sentence] for sentence in travel_sentences(20, 1)]
     expected = crf.predict(template.encode(Tokens.from_rows(rows)))
     code, out, _ = command("tag", "test.txt", "-m", "m")
@@ -52,6 +55,53 @@ def test_files_are_tagged_as_python_labels_them(command: Run, folder: Path, synt
     lines = "".join(json.dumps({"tokens": [word for (word,) in sentence]}) + "\n" for sentence in rows)
     code, out, _ = command("tag", "-", "-m", "m", "--format", "jsonl", stdin=lines.encode())
     assert [json.loads(line)["predicted"] for line in out.splitlines()] == expected
+
+
+@pytest.mark.parametrize("options", [("--hash-bits", "6"), ("--constraints", "bio"), ("--l1", "0.1")], ids=" ".join)
+def test_a_file_is_tagged_into_a_file(command: Run, folder: Path, options: tuple[str, ...]) -> None:
+    crf = trained(command, "--features", "crfpp.txt", *options)
+    assert crf.layout_.bigrams is not None
+    recipe, tokens = recipe_of(crf.column_features_), read_tokens("test.txt")
+    labels = [label for sequence in crf.predict(recipe.attributes(tokens, crf)) for label in sequence]
+    assert command("tag", "test.txt", "-m", "m", "-o", "tagged.txt") == (0, "", "")
+    given = iter(labels)
+    lines = [f"{line} {next(given)}" if line else "" for line in Path("test.txt").read_text().splitlines()]
+    assert Path("tagged.txt").read_text().splitlines() == lines
+    assert next(given, None) is None
+
+
+def test_a_bad_sentence_is_passed_on_or_ends_the_command(command: Run, folder: Path) -> None:
+    trained(command, "--features", "crfpp.txt")
+    Path("in.txt").write_bytes(b"Ada\r\n\r\nto many columns\r\n\r\nflew")
+    code, out, err = command("tag", "in.txt", "-m", "m")
+    assert code == 0
+    assert [len(line.split()) for line in out.split("\n")] == [2, 0, 3, 0, 2, 0]
+    assert "in.txt, line 3: expected 1 or 2 columns, found 3" in err
+    code, _, err = command("tag", "in.txt", "-m", "m", "--strict", "-o", "out.txt")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "Error: in.txt, line 3: expected 1 or 2 columns, found 3" in err
+    assert not Path("out.txt").exists()
+
+
+@pytest.mark.parametrize("pairs", ["all", "observed"])
+def test_the_command_line_trains_what_the_estimator_trains(command: Run, folder: Path, pairs: str) -> None:
+    found = trained(command, "--features", "crfpp.txt", "--bigram-features", pairs)
+    recipe, tokens = recipe_of(found.column_features_), read_tokens("train.txt")
+    X = recipe.template.encode(tokens.with_columns(recipe.columns))
+    expected = ChainCRF(random_state=0, bigram_features=pairs).fit(X, tokens.labels())
+    assert found.get_params() == expected.get_params()
+    assert found.bigram_vocabulary_ == expected.bigram_vocabulary_
+    np.testing.assert_array_equal(found.weights_, expected.weights_)
+
+
+def test_the_tagger_of_the_core_refuses_bigrams(command: Run, folder: Path) -> None:
+    trained(command, "--features", "crfpp.txt")
+    parts, description = read_parts("m")
+    recipe = recipe_of(description["column_features"])
+    for message in ("it has bigrams, which the tagger of the core does not know", "the template makes bigrams, which"):
+        with pytest.raises(ValueError, match=f"^'m' cannot be used as a ChainCRF: {message}"):
+            column_tagger("m", parts, description, recipe, recipe.layout, False)
+        description.pop("bigram_columns", None)
 
 
 def test_sizes_and_tables_show_bigrams(command: Run, folder: Path) -> None:
@@ -79,7 +129,7 @@ def test_sizes_and_tables_show_bigrams(command: Run, folder: Path) -> None:
 
 def labelled(crf: ChainCRF) -> tuple[object, list[list[str]]]:
     sentences = travel_sentences(20, 1)
-    X = recipe_of(crf).template.encode([[(word,) for word, _ in sentence] for sentence in sentences])
+    X = recipe_of(crf.column_features_).template.encode([[(word,) for word, _ in sentence] for sentence in sentences])
     return X, [[label for _, label in sentence] for sentence in sentences]
 
 

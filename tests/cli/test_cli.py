@@ -176,11 +176,11 @@ def test_version_and_help(command):
 
 # Tells the parent of each pass, so that it can interrupt in the middle of training.
 TALKATIVE = """
-from dualfield import ChainCRF
+from dualfield import driver
 from dualfield.cli import main
-fit = ChainCRF.fit
+solve = driver.solve
 tell = lambda progress: print(progress.passes, flush=True)
-ChainCRF.fit = lambda self, X, y, weights: fit(self, X, y, weights, callbacks=[tell])
+driver.solve = lambda field, callbacks, **options: solve(field, callbacks=[tell], **options)
 main()
 """
 

@@ -41,7 +41,7 @@ def trained(binary_command: Run, *options: object) -> ChainCRF:
 def test_the_model_remembers_the_template(binary_command: Run, folder: Path, syntax: str, text: str) -> None:
     crf = trained(binary_command, "--features", f"{syntax}.txt", "--template-syntax", syntax)
     template = getattr(Template, syntax)(text)
-    assert recipe_of(crf).template == template
+    assert recipe_of(crf.column_features_).template == template
     Path(f"{syntax}.txt").unlink()  # it is in the model
     words = [(word,) for word, _ in travel_sentences(1, 5)[0]]
     code, out, _ = binary_command("tag", "-", "-m", "m", stdin="\n".join(word for (word,) in words).encode())
@@ -73,7 +73,7 @@ def test_min_count_drops_rare_attributes(binary_command: Run, folder: Path) -> N
 def test_gazetteers_reach_the_model(binary_command: Run, folder: Path) -> None:
     Path("cities.txt").write_text("Paris\nNew York\n")
     crf = trained(binary_command, "--features", "ner", "--gazetteer", "city=cities.txt")
-    strings = recipe_of(crf).template.strings([("New",), ("York",)])
+    strings = recipe_of(crf.column_features_).template.strings([("New",), ("York",)])
     assert "city[0]=B" in strings[0]
     assert "city[0]=I" in strings[1]
 
@@ -148,7 +148,7 @@ def test_streams_keep_their_encoding_and_line_ends(
     for stdin in (text.encode(encoding), gzip.compress(text.encode(encoding), mtime=0)):
         code, out, _ = binary_command("tag", "-", "-m", "m", "--encoding", encoding, stdin=stdin)
         assert code == 0
-        template = recipe_of(crf).template
+        template = recipe_of(crf.column_features_).template
         predicted = crf.predict([template.strings([(word,) for word in sentence]) for sentence in words])
         expected = (newline * 2).join(
             newline.join(f"{word} {label}" for word, label in zip(*pair, strict=True))

@@ -42,11 +42,11 @@ def test_a_module_that_cannot_run_is_refused(cpu, built, wanted, message):
 
 
 def test_exactly_one_module_is_loaded_and_the_environment_is_heard():
-    code = "import sys, dualfield; print([m for m in sys.modules if m.startswith('dualfield._core._core_')])"
+    code = "import sys, dualfield._core; print([m for m in sys.modules if m.startswith('dualfield._core._core_')])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert loaded.strip() == f"['dualfield._core._core_{_core.ISA}']"
     refused = subprocess.run(
-        [sys.executable, "-c", "import dualfield"],
+        [sys.executable, "-c", "import dualfield._core"],
         capture_output=True,
         text=True,
         env={**os.environ, "DUALFIELD_ISA": "v9"},

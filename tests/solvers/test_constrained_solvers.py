@@ -111,7 +111,6 @@ def test_the_first_steps_of_oeg_know_their_entropies(name: str) -> None:
     assert first == len(arrays["duals"])
 
 
-
 @every_constrained
 def test_the_start_of_oeg_knows_its_weights_and_its_dual_value(name: str) -> None:
     run = OEG().start(problem(name), 0)

@@ -18,7 +18,9 @@ from dualfield.solvers.base import compiled
 from dualfield.solvers.dual import WINDOW_OF_A_THREAD
 from tests.zoo import PROBLEMS, problem
 
-every_kind = pytest.mark.parametrize("name", [name for name in PROBLEMS if problem(name).exact and not problem(name).l1])
+every_kind = pytest.mark.parametrize(
+    "name", [name for name in PROBLEMS if problem(name).exact and not problem(name).l1]
+)
 
 
 def after(core: Any, passes: int) -> tuple[npt.NDArray[np.float64], float]:

@@ -12,6 +12,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Buffer = npt.NDArray[Any] | memoryview  # of exactly the type that is wanted
 Steps = npt.NDArray[np.int8]
 Segments = Sequence[tuple[int, int, float]]
 
@@ -91,8 +92,33 @@ def read_columns(
     first_line: int,
 ) -> tuple[Tokens, list[tuple[int, str]]]: ...
 
+class ColumnTagger:
+    def __init__(
+        self,
+        template: CompiledTemplate,
+        columns: Sequence[int],
+        separator: str,
+        comment: str,
+        conllu: bool,
+        drop_docstart: bool,
+        fewest: int,
+        most: int,
+        tolerant: bool,
+        names: Names | None,
+        hash_bits: int,
+        weights: Buffer,
+        transitions: Buffer,
+        bias: bool,
+        begin: bool,
+        end: bool,
+        pairs: ObservedPairs | None,
+        masks: tuple[Buffer, Buffer, Buffer] | None,
+        endings: Sequence[str],
+    ) -> None: ...
+    def tag(self, chunk: bytes, first_line: int) -> tuple[bytes, int, list[tuple[int, str]]]: ...
+
 class Names:
-    def __init__(self, bytes: npt.NDArray[np.uint8], bounds: Offsets) -> None: ...
+    def __init__(self, bytes: Buffer, bounds: Buffer) -> None: ...
     def __len__(self) -> int: ...
     def arrays(self) -> tuple[npt.NDArray[np.uint8], Offsets]: ...
     def strings(self) -> list[str]: ...
@@ -148,7 +174,7 @@ class MeanField:
     ) -> tuple[float, Floats, Floats, bool, int, float]: ...
 
 class ObservedPairs:
-    def __init__(self, row_starts: Offsets, row_labels: Ints, labels: int) -> None: ...
+    def __init__(self, row_starts: Buffer, row_labels: Buffer, labels: int) -> None: ...
 
 class _Field:
     @property
@@ -582,9 +608,7 @@ class _LBFGS(_QuasiNewton):
     ) -> None: ...
 
 class _OWLQN(_QuasiNewton):
-    def __init__(
-        self, field: _Field, corrections: int, l1: float, centre: Floats | None, threads: int
-    ) -> None: ...
+    def __init__(self, field: _Field, corrections: int, l1: float, centre: Floats | None, threads: int) -> None: ...
 
 class _Stochastic(_Certified):
     def confirmed_weights(self) -> Floats: ...

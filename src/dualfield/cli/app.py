@@ -8,49 +8,44 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 import dualfield
-from dualfield.cli import demo as demonstration
-from dualfield.cli.convert import convert
-from dualfield.cli.inspect_model import inspect
-from dualfield.cli.options import BAD_INPUT, say
-from dualfield.cli.tag import evaluate, tag
-from dualfield.cli.train import train
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "command_line", "run"]
+
+# In which module each command is, and as what.
+COMMANDS = {
+    "train": ("train", "train"),
+    "tag": ("tag", "tag"),
+    "eval": ("evaluate", "evaluate"),
+    "inspect": ("inspect_model", "inspect"),
+    "convert": ("convert", "convert"),
+    "demo": ("demo", "demo"),
+}
 
 _SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
-app = typer.Typer(
-    help="Conditional random fields, trained to a certificate.",
-    epilog="Exit codes: 0 all is well, 1 not converged with --strict-convergence, 2 bad input, 130 interrupted.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-app.command()(train)
-app.command()(tag)
-app.command("eval")(evaluate)
-app.command()(inspect)
-app.command()(convert)
+
+def command_line(names: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
+    """The commands of these names; no other is imported."""
+    app = typer.Typer(
+        help="Conditional random fields, trained to a certificate.",
+        epilog="Exit codes: 0 all is well, 1 not converged with --strict-convergence, 2 bad input, 130 interrupted.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback(invoke_without_command=True)(_version)
+    for name in names:
+        module, function = COMMANDS[name]
+        app.command(name)(getattr(import_module(f"dualfield.cli.{module}"), function))
+    return app
 
 
-@app.command()
-def demo(
-    sentences: Annotated[int, typer.Option(help="How many sentences to train on.")] = 2000,
-    seed: Annotated[int, typer.Option(help="Seed of the sentences and of the sampling.")] = 0,
-    report: Annotated[str, typer.Option(metavar="HTML", help="Where to write the report.")] = "dualfield-demo.html",
-) -> None:
-    """Train on sentences made by the package, show the certificate, tag some that are new, and write a report.
-
-    Example: dualfield demo --sentences 500
-    """
-    demonstration.run(sentences, seed, report)
-
-
-@app.callback(invoke_without_command=True)
 def _version(
     version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
 ) -> None:
@@ -59,21 +54,12 @@ def _version(
         raise typer.Exit
 
 
-def main() -> Any:
-    """Run the command line; bad input ends with one sentence and exit code 2."""
-    try:
-        _name_shell()
-        return app(prog_name="dualfield")
-    except BrokenPipeError:
-        # The reader of our output has gone; nothing is left to say to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (ValueError, TypeError, OSError, LookupError) as error:
-        text = str(error)
-        if isinstance(error, OSError) and error.filename and error.strerror:
-            text = f"{error.filename}: {error.strerror}."
-        say(f"Error: {text}")
-        sys.exit(BAD_INPUT)
+def run() -> Any:
+    """Run the command that the arguments name."""
+    _name_shell()
+    first = sys.argv[1:2]
+    wanted = first if first and first[0] in COMMANDS else [] if first == ["--version"] else COMMANDS
+    return command_line(wanted)(prog_name="dualfield")
 
 
 def _name_shell() -> None:

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dualfield.estimators import ChainCRF
-from dualfield.features import PRESETS, Encoded, EncodedLabels, Template, Tokens, preset_template
-from dualfield.io import read_json_lines, read_tokens
+from dualfield import io
+from dualfield.features.compiled_template import compile_template
+
+if TYPE_CHECKING:
+    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.features import Encoded, EncodedLabels, Template, Tokens
 
 __all__ = ["Layout", "Recipe", "TrainingFile", "label_of", "read_by_template", "read_labelled", "recipe_of"]
 
 _FORM, _UPOS = 1, 3  # columns of CoNLL-U
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """How a file is laid out, as :func:`~dualfield.io.read_tokens` takes it."""
 
     format: str = "columns"
@@ -33,9 +35,9 @@ class Layout:
         """The tokens of a file, the label as the last column if JSON lines have one."""
         if self.format == "jsonl":
             self.check_bare()
-            return read_json_lines(path, encoding=encoding).tokens()
-        options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        return read_tokens(path, encoding=encoding, **options)
+            return io.read_json_lines(path, encoding=encoding).tokens()
+        options: dict[str, Any] = self._asdict()
+        return io.read_tokens(path, encoding=encoding, **options)
 
     def check_bare(self) -> None:
         """Refuse what only column files have."""
@@ -50,10 +52,9 @@ class Layout:
         if format is not None and format != self.format:
             return Layout(format, separator, comment, docstart or "drop")
         given = {"separator": separator, "comment": comment, "docstart": docstart}
-        return replace(self, **{name: value for name, value in given.items() if value is not None})
+        return self._replace(**{name: value for name, value in given.items() if value is not None})
 
 
-@dataclass(frozen=True)
 class Recipe:
     """How a column file becomes attributes.
 
@@ -67,25 +68,38 @@ class Recipe:
         Which of them is the label.
     columns : tuple of int
         The columns that the template sees.
-    template : Template
-        What makes the attributes.
+    plain_template : dict
+        What makes the attributes, as plain data.
     hash_bits : int or None
         Whether attributes are hashed, and to how many bits.
     """
 
-    layout: Layout
-    width: int
-    label: int
-    columns: tuple[int, ...]
-    template: Template
-    hash_bits: int | None
+    def __init__(
+        self,
+        layout: Layout,
+        width: int,
+        label: int,
+        columns: tuple[int, ...],
+        plain_template: dict[str, Any],
+        hash_bits: int | None,
+    ) -> None:
+        self.layout, self.width, self.label, self.columns = layout, width, label, columns
+        self.plain_template, self.hash_bits = plain_template, hash_bits
+        self.compiled = compile_template(plain_template)  # refuses what is none
+
+    @cached_property
+    def template(self) -> Template:
+        """What makes the attributes."""
+        from dualfield.features.templates import Template
+
+        return Template.from_dict(self.plain_template)
 
     @property
     def widths(self) -> tuple[int, int]:
         """The fewest and the most columns of a file to tag: a label that is last may be missing."""
         return self.width - (self.label == self.width - 1), self.width
 
-    def attributes(self, tokens: Tokens, crf: ChainCRF) -> Encoded:
+    def attributes(self, tokens: Tokens, crf: ChainModel) -> Encoded:
         """The attributes that the model knows."""
         seen = tokens.with_columns(self.columns)
         return self.template.encode(
@@ -94,13 +108,12 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as plain data."""
-        layout = {field.name: getattr(self.layout, field.name) for field in fields(self.layout)}
         return {
-            "layout": layout,
+            "layout": self.layout._asdict(),
             "width": self.width,
             "label": self.label,
             "columns": list(self.columns),
-            "template": self.template.to_dict(),
+            "template": self.plain_template,
             "hash_bits": self.hash_bits,
         }
 
@@ -114,24 +127,24 @@ class TrainingFile(NamedTuple):
     tokens: Tokens
 
 
-def recipe_of(crf: ChainCRF) -> Recipe:
-    """What the model remembers."""
-    plain = crf.column_features_
+def recipe_of(plain: object) -> Recipe:
+    """What the model remembers, from its plain data."""
     if not isinstance(plain, dict):
         raise ValueError(
             "the model was not trained on a column file, so it does not know how to read one; if the file has "
             "attributes, give --format attributes or jsonl."
         )
     try:
-        return Recipe(
-            Layout(**plain["layout"]),
-            int(plain["width"]),
-            int(plain["label"]),
-            tuple(map(int, plain["columns"])),
-            Template.from_dict(plain["template"]),
-            plain["hash_bits"],
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        width, label, columns = int(plain["width"]), int(plain["label"]), tuple(map(int, plain["columns"]))
+        if not all(0 <= column < width for column in (label, *columns)):
+            raise ValueError(f"it has {width} columns, but refers to {(label, *columns)}")
+        layout = Layout(**plain["layout"])
+        for name, value in layout._asdict().items():
+            if not (isinstance(value, str) or (value is None and name in ("separator", "comment"))):
+                raise ValueError(f"expected a layout of text, found {name}={value!r}")
+        hash_bits = None if plain["hash_bits"] is None else int(plain["hash_bits"])
+        return Recipe(layout, width, label, columns, plain["template"], hash_bits)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"what the model says of column files is damaged: {error}; train it anew.") from error
 
 
@@ -152,6 +165,8 @@ def read_by_template(
 
     ``tokens`` are those of the file, where it has been read already.
     """
+    from dualfield.features.presets import PRESETS, preset_template
+
     template = None if features in PRESETS else _template_file(features, syntax)
     lists = dict(_gazetteer(given) for given in gazetteers)
     if lists and template is not None:
@@ -169,7 +184,7 @@ def read_by_template(
         columns = list(range(width - 1 if label == width - 1 else width))
         _check_template(template, label, len(columns))
     X = template.encode(tokens.with_columns(columns), min_count=min_count, hash_bits=hash_bits)
-    recipe = Recipe(layout, width, label, tuple(columns), template, hash_bits)
+    recipe = Recipe(layout, width, label, tuple(columns), template.to_dict(), hash_bits)
     return TrainingFile(X, tokens.labels(label), recipe, tokens)
 
 
@@ -186,11 +201,15 @@ def read_labelled(path: str, recipe: Recipe, layout: Layout, encoding: str) -> T
 
 def _template_file(path: str, syntax: str) -> Template:
     if not os.path.isfile(path):
+        from dualfield.features.presets import PRESETS
+
         raise ValueError(
             f"there is no feature preset {path!r} and no template file of that name; choose one of "
             f"{', '.join(sorted(PRESETS))}, or give a file."
         )
     text = _text_of(path)
+    from dualfield.features.templates import Template
+
     try:
         return Template.crfpp(text) if syntax == "crfpp" else Template.wapiti(text)
     except ValueError as error:

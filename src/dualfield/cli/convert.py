@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import typer
 
+from dualfield import io
 from dualfield.cli.column_features import Layout, label_of, read_by_template
-from dualfield.cli.data import Given, Labelled, read_given
+from dualfield.cli.data import Given, Labelled, load_model, read_given
 from dualfield.cli.options import (
     Comment,
     ConfigFile,
@@ -23,17 +22,15 @@ from dualfield.cli.options import (
     TemplateSyntax,
     say,
 )
-from dualfield.features import PRESETS, Tokens
-from dualfield.io import (
-    check_writable,
-    read_crfsuite_model,
-    read_json_lines,
-    write_attributes,
-    write_columns,
-    write_json_lines,
-)
-from dualfield.io.crfsuite_model import is_crfsuite_model
-from dualfield.io.json_lines import attribute_lists
+from dualfield.features.presets import PRESETS
+from dualfield.io.atomic import check_writable
+from dualfield.io.content import is_crfsuite_model
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from dualfield.features import Tokens
 
 __all__ = ["convert"]
 
@@ -91,7 +88,7 @@ def _convert_model(source: str, target: str, format: Format | None) -> None:
         raise ValueError(f"{source} is a CRFsuite model; --from and --to are for sequences, leave them out.")
     if target == "-":
         raise ValueError("a model is written to a file; give its name instead of -.")
-    crf = read_crfsuite_model(source)
+    crf = load_model(source)
     crf.save(target)
     say(
         f"{len(crf.vocabulary_):,} attributes, {len(crf.classes_)} labels, {len(crf.weights_):,} weights "
@@ -114,7 +111,7 @@ def _read(
     if layout.format == "attributes":
         content = read_given(path, layout.format, encoding)
     elif layout.format == "jsonl":
-        data = read_json_lines(path, encoding=encoding)
+        data = io.read_json_lines(path, encoding=encoding)
         if data.kind == "features":
             content = Labelled(data.encoded(), data.encoded_labels(), Given("jsonl"), None, data.weights)
         else:
@@ -143,10 +140,12 @@ def _read(
 
 def _write_attributes(content: Labelled, source: str, target: str, to: str) -> None:
     if to == "attributes":
-        write_attributes(content.X, content.y, target, sample_weight=content.weights)
+        io.write_attributes(content.X, content.y, target, sample_weight=content.weights)
     elif to == "jsonl":
+        from dualfield.io.json_lines import attribute_lists
+
         sequences, labels = attribute_lists(content.X), content.y.tolist()
-        write_json_lines(sequences, target, kind="features", labels=labels, weights=content.weights)
+        io.write_json_lines(sequences, target, kind="features", labels=labels, weights=content.weights)
     else:
         raise ValueError(f"{source} gives attributes, of which no column file can be made; convert to another format.")
 
@@ -158,9 +157,9 @@ def _write_tokens(content: TokenFile, source: str, target: str, to: str) -> None
     columns = [column for column in range(tokens.n_columns) if column != label]
     if to == "jsonl":
         rows, labels = tokens.with_columns(columns).rows(), None if label is None else tokens.labels(label).tolist()
-        write_json_lines(rows, target, kind="tokens", labels=labels, weights=content.weights)
+        io.write_json_lines(rows, target, kind="tokens", labels=labels, weights=content.weights)
         return
     if content.weights is not None:
         raise ValueError(f"the sequences of {source} have weights, for which a column file has no place.")
     rows = tokens.with_columns(columns if label is None else [*columns, label]).rows()
-    write_columns(rows, target, separator="\t")
+    io.write_columns(rows, target, separator="\t")

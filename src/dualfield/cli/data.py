@@ -7,22 +7,26 @@ attributes themselves: :class:`Given`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from dualfield import features, io
 from dualfield.cli.column_features import Layout, Recipe, read_by_template, read_labelled, recipe_of
-from dualfield.estimators import ChainCRF
-from dualfield.features import Encoded, EncodedLabels, Tokens, Vocabulary
-from dualfield.io import read_crfsuite_model, read_json_lines, read_weighted_attributes
-from dualfield.io.crfsuite_model import is_crfsuite_model
+from dualfield.io.content import is_crfsuite_model
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.features import Encoded, EncodedLabels, Tokens, Vocabulary
 
 __all__ = [
+    "GIVEN",
+    "GIVEN_BY_CRFSUITE",
     "Given",
     "Labelled",
     "input_of",
+    "layout_of",
     "load_model",
     "names_of",
     "read_for_eval",
@@ -31,10 +35,10 @@ __all__ = [
 ]
 
 GIVEN = ("attributes", "jsonl")
+GIVEN_BY_CRFSUITE = {"attributes": "attributes"}  # what a model of CRFsuite remembers
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """The file has the attributes: a line of CRFsuite's format, or the features of JSON lines."""
 
     format: str
@@ -54,26 +58,31 @@ class Labelled(NamedTuple):
     weights: npt.NDArray[np.float64] | None = None
 
 
-def load_model(path: str) -> ChainCRF:
+def load_model(path: str) -> ChainModel:
     """A model of this package, or of CRFsuite."""
-    return read_crfsuite_model(path) if is_crfsuite_model(path) else ChainCRF.load(path)
+    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.io.crfsuite_model import read_as
+
+    return read_as(ChainModel, path) if is_crfsuite_model(path) else ChainModel.load(path)
 
 
-def input_of(crf: ChainCRF, format: str | None) -> Recipe | Given:
-    """How the model reads files; ``format`` is what the user asks for."""
-    plain = crf.column_features_
+def input_of(plain: object, format: str | None, bigrams: bool) -> Recipe | Given:
+    """How a model reads files, from what it remembers; ``format`` is what the user asks for.
+
+    ``bigrams`` says whether it has weights for bigram attributes.
+    """
     if isinstance(plain, dict) and set(plain) == {"attributes"} and plain["attributes"] in GIVEN:
         given = Given(format or plain["attributes"])
     elif plain is None and format is not None:
         given = Given(format)
     else:
-        return recipe_of(crf)
+        return recipe_of(plain)
     if given.format not in GIVEN:
         raise ValueError(
             f"the model was trained on attributes, which a file of format {format!r} does not have; give one of format "
             "attributes or jsonl."
         )
-    if crf.bigram_vocabulary_ is not None:
+    if bigrams:
         raise ValueError(
             f"the model has weights for bigram attributes, for which a file of format {given.format} has no place; "
             "predict in Python, by crf.encode(X, bigrams=...)."
@@ -81,9 +90,30 @@ def input_of(crf: ChainCRF, format: str | None) -> Recipe | Given:
     return given
 
 
-def names_of(crf: ChainCRF) -> Vocabulary:
+def layout_of(
+    source: Recipe | Given,
+    format: str | None,
+    separator: str | None,
+    comment: str | None,
+    docstart: str | None,
+) -> Layout:
+    """How the file is laid out: as in training, but for what the options say."""
+    if isinstance(source, Given):
+        layout = Layout(source.format, separator, comment, docstart or "drop")
+    else:
+        layout = source.layout.but_for(separator, comment, docstart, format)
+        if layout.format == "attributes":
+            raise ValueError("the model makes its attributes of tokens; an attribute file has none.")
+    if layout.format in ("attributes", "jsonl"):
+        layout.check_bare()
+        if docstart is not None:
+            raise ValueError(f"--docstart is for column files; leave it out with --format {layout.format}.")
+    return layout
+
+
+def names_of(crf: ChainModel) -> Vocabulary:
     """The names of the model's attributes."""
-    if not isinstance(crf.vocabulary_, Vocabulary):
+    if not isinstance(crf.vocabulary_, features.Vocabulary):
         raise ValueError("the model was trained on arrays, so it does not know attributes by name.")
     return crf.vocabulary_
 
@@ -108,7 +138,7 @@ def read_for_training(
         return read_given(path, layout.format, encoding)
     tokens, weights = None, None
     if layout.format == "jsonl":
-        data = read_json_lines(path, encoding=encoding)
+        data = io.read_json_lines(path, encoding=encoding)
         if data.kind == "features":
             _check_given(path, features, label_column, hash_bits, gazetteers)
             return Labelled(data.encoded(), data.encoded_labels(), Given("jsonl"), None, data.weights)
@@ -131,7 +161,7 @@ def read_for_training(
     return Labelled(made.X, made.y, made.recipe, made.tokens, weights)
 
 
-def read_for_eval(path: str, crf: ChainCRF, source: Recipe | Given, layout: Layout, encoding: str) -> Labelled:
+def read_for_eval(path: str, crf: ChainModel, source: Recipe | Given, layout: Layout, encoding: str) -> Labelled:
     """Read a labelled file and keep the attributes that the model knows."""
     if isinstance(source, Recipe):
         tokens = read_labelled(path, source, layout, encoding)
@@ -142,9 +172,9 @@ def read_for_eval(path: str, crf: ChainCRF, source: Recipe | Given, layout: Layo
 def read_given(path: str, format: str, encoding: str, vocabulary: Vocabulary | None = None) -> Labelled:
     """Read a labelled file that has the attributes themselves."""
     if format == "attributes":
-        X, y, weights = read_weighted_attributes(path, vocabulary=vocabulary, encoding=encoding)
+        X, y, weights = io.read_weighted_attributes(path, vocabulary=vocabulary, encoding=encoding)
         return Labelled(X, y, Given(format), None, weights)
-    data = read_json_lines(path, encoding=encoding)
+    data = io.read_json_lines(path, encoding=encoding)
     return Labelled(data.encoded(vocabulary), data.encoded_labels(), Given(format), None, data.weights)
 
 

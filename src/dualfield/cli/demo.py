@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Annotated
 
-from dualfield.datasets import travel_sentences
-from dualfield.estimators import ChainCRF
-from dualfield.features import extract_all
-from dualfield.io import check_writable
-from dualfield.metrics import chunk_scores
-from dualfield.reporting import report
+import typer
 
-__all__ = ["run"]
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["demo", "run"]
 
 _COLOURS = {"PERSON": "cyan", "CITY": "green", "AIRLINE": "magenta", "DATE": "yellow", "MONEY": "blue"}
 _SHOWN = 6
 
 
+def demo(
+    sentences: Annotated[int, typer.Option(help="How many sentences to train on.")] = 2000,
+    seed: Annotated[int, typer.Option(help="Seed of the sentences and of the sampling.")] = 0,
+    report: Annotated[str, typer.Option(metavar="HTML", help="Where to write the report.")] = "dualfield-demo.html",
+) -> None:
+    """Train on sentences made by the package, show the certificate, tag some that are new, and write a report.
+
+    Example: dualfield demo --sentences 500
+    """
+    run(sentences, seed, report)
+
+
 def run(n_sentences: int, seed: int, report_path: str) -> None:
     """Train, certify, evaluate, tag and report."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from dualfield import ChainCRF
+    from dualfield.datasets import travel_sentences
+    from dualfield.io import check_writable
+    from dualfield.metrics import chunk_scores
+    from dualfield.reporting import report
+
     console = Console(highlight=False, soft_wrap=True)
     check_writable(report_path)
     train, test = travel_sentences(n_sentences, seed), travel_sentences(500, seed + 1)
@@ -56,12 +74,16 @@ def run(n_sentences: int, seed: int, report_path: str) -> None:
 
 
 def _features(sentences: list[list[tuple[str, str]]]) -> tuple[list[list[list[str]]], list[list[str]]]:
+    from dualfield.features import extract_all
+
     X = extract_all("ner", [[(word,) for word, _ in sentence] for sentence in sentences])
     return X, [[label for _, label in sentence] for sentence in sentences]
 
 
 def _coloured(words: list[str], labels: list[str]) -> Text:
     """The sentence with its entities in brackets: [Ada Lovelace PERSON]."""
+    from rich.text import Text
+
     text = Text()
     for t, (word, label) in enumerate(zip(words, labels, strict=True)):
         kind = label.partition("-")[2]

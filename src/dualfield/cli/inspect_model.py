@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dualfield.cli.data import load_model
 from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import AsJson, ConfigFile
-from dualfield.estimators import ChainCRF
-from dualfield.features import Columns
-from dualfield.inspection import attribute_weights, bigram_weights, top_bigrams, top_weights, transitions
-from dualfield.inspection.bigrams import has_bigram
-from dualfield.inspection.weights import has_attribute
-from dualfield.reporting import Table
+
+if TYPE_CHECKING:
+    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.reporting import Table
 
 __all__ = ["inspect"]
 
@@ -31,6 +29,11 @@ def inspect(
 
     Example: dualfield inspect chunker.safetensors --label B-NP --top 20
     """
+    from dualfield.features import Columns
+    from dualfield.inspection import attribute_weights, bigram_weights, top_bigrams, top_weights, transitions
+    from dualfield.inspection.bigrams import has_bigram
+    from dualfield.inspection.weights import has_attribute
+
     crf = load_model(model)
     tables: dict[str, Table] = {}
     if attribute is not None:
@@ -57,7 +60,7 @@ def inspect(
     print("\n\n".join(map(str, tables.values())))
 
 
-def _as_in_model(crf: ChainCRF, label: str) -> str | int:
+def _as_in_model(crf: ChainModel, label: str) -> str | int:
     """The label as the model has it: an integer where its labels are."""
     integers = crf.classes_.dtype.kind in "iu"
     return int(label) if integers and label.removeprefix("-").isdecimal() else label

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dualfield.estimators import ChainCRF
-from dualfield.metrics import ChunkScores, Score
+if TYPE_CHECKING:
+    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.metrics import ChunkScores, Score
 
 __all__ = ["model_record", "print_json", "score_record", "sizes"]
 
@@ -17,13 +18,13 @@ def print_json(content: dict[str, Any]) -> None:
     print(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1))
 
 
-def sizes(crf: ChainCRF) -> str:
+def sizes(crf: ChainModel) -> str:
     """How many attributes a model has, in words."""
     bigrams = crf.bigram_vocabulary_
     return f"{len(crf.vocabulary_):,} attributes" + ("" if bigrams is None else f", {len(bigrams):,} bigrams")
 
 
-def model_record(crf: ChainCRF) -> dict[str, Any]:
+def model_record(crf: ChainModel) -> dict[str, Any]:
     """What a model is, and what is proven about it."""
     solution = crf.solution_
     return {

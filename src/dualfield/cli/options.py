@@ -6,8 +6,8 @@ from enum import Enum
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from dualfield.cli.conduct import BAD_INPUT, INTERRUPTED, NOT_CONVERGED, say
 from dualfield.cli.config import read_config
 
 __all__ = [
@@ -32,19 +32,8 @@ __all__ = [
     "SolverName",
     "Syntax",
     "TemplateSyntax",
-    "console",
     "say",
 ]
-
-NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes
-
-console = Console(stderr=True, highlight=False)
-
-
-def say(text: str) -> None:
-    """A line on standard error."""
-    console.print(text, markup=False, soft_wrap=True)
-
 
 Pairs = Enum("Pairs", {"all": "all", "observed": "observed"}, type=str)
 Format = Enum(

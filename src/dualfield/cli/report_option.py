@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualfield import features
 from dualfield.cli.column_features import Recipe, read_labelled
 from dualfield.cli.data import Given, Labelled, read_given
-from dualfield.estimators import ChainCRF
-from dualfield.features import Encoded, EncodedLabels, Tokens
-from dualfield.reporting import check_report, report
+
+if TYPE_CHECKING:
+    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.features import Encoded, EncodedLabels, Tokens
 
 __all__ = ["HeldOutFile", "ReportFile", "ReportPlan", "plan_report"]
 
@@ -36,16 +38,18 @@ class ReportPlan:
     note: str
     sequences: tuple[Tokens, Recipe] | tuple[Encoded, EncodedLabels]
 
-    def write(self, crf: ChainCRF) -> str:
+    def write(self, crf: ChainModel) -> str:
         """Write the page; returns a sentence that says so."""
         tokens, recipe = self.sequences
         X: Any = tokens
         y: Any = recipe
         words = None
-        if isinstance(tokens, Tokens) and isinstance(recipe, Recipe):
+        if isinstance(tokens, features.Tokens) and isinstance(recipe, Recipe):
             column, offsets = tokens.column(recipe.columns[0]), tokens.offsets.tolist()
             words = [column[begin:end] for begin, end in pairwise(offsets)]
             X, y = recipe.attributes(tokens, crf), tokens.labels(recipe.label)
+        from dualfield.reporting import report
+
         title = f"Chain CRF of {os.path.basename(self.name)}"
         report(crf, X, y, self.path, title, words=words, note=self.note)
         return f"report written to {self.path}"
@@ -59,6 +63,8 @@ def plan_report(
         if held_out is not None:
             raise ValueError("--held-out is for the scores of a report; give --report too, or use 'dualfield eval'.")
         return None
+    from dualfield.reporting import check_report
+
     try:
         check_report(path)
     except ImportError as error:

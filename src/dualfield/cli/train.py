@@ -1,13 +1,18 @@
-"""``dualfield train``. An option of ``ChainCRF`` is a parameter of :func:`train` and an argument of its one call."""
+"""``dualfield train``: one call of :func:`~dualfield.solve` on a file.
+
+An option of ``ChainCRF`` is a parameter of :func:`train` and an entry of the ``parameters`` that the model file keeps.
+The estimator itself stays out, and scikit-learn with it, which would weigh more than many a training set.
+"""
 
 from __future__ import annotations
 
 import os
-import warnings
-from typing import Annotated
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dualfield import features
 from dualfield.cli.column_features import Layout, Recipe
 from dualfield.cli.data import Labelled, read_for_training
 from dualfield.cli.machine import model_record, print_json, sizes
@@ -32,9 +37,12 @@ from dualfield.cli.options import (
     say,
 )
 from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
-from dualfield.estimators import ChainCRF
-from dualfield.features import PRESETS
-from dualfield.io import check_writable
+from dualfield.features.presets import PRESETS
+from dualfield.io.atomic import check_writable
+
+if TYPE_CHECKING:
+    from dualfield.driver import Callback
+    from dualfield.estimators.chain_model import ChainModel
 
 __all__ = ["train"]
 
@@ -105,21 +113,29 @@ def train(
         gazetteers=gazetteer or (),
     )
     plan = plan_report(report, held_out, file, data, encoding)
-    crf = ChainCRF(
-        l2=l2,
-        l1=l1,
-        constraints=constraints.value if constraints else None,
-        solver=solver.value,
-        tol=tol,
-        max_passes=max_passes,
-        state_features=state_features.value,
-        transitions=transitions.value,
-        bigram_features=bigram_features.value,
-        min_count=min_count,
-        random_state=seed,
-        verbose=0 if quiet else 1,
+    data = data._replace(tokens=None)  # whoever needs them has them
+    if not quiet:
+        say(f"{len(data.X):,} sentences, {data.X.n_positions:,} tokens read from {file}")
+        if isinstance(data.source, Recipe) and not data.source.template.transitions:
+            say("The template has no plain bigram line; label pairs have weights all the same.")
+    crf = _trained(
+        data,
+        {
+            "l2": l2,
+            "l1": l1,
+            "constraints": constraints.value if constraints else None,
+            "solver": solver.value,
+            "tol": tol,
+            "max_passes": max_passes,
+            "state_features": state_features.value,
+            "transitions": transitions.value,
+            "bigram_features": bigram_features.value,
+            **{"bias": True, "begin": True, "end": True},
+            "min_count": min_count,
+            "random_state": seed,
+            "verbose": 0 if quiet else 1,
+        },
     )
-    _fit(crf, data, file, quiet)
     crf.save(output)
     written = plan.write(crf) if plan is not None else ""
     _say_outcome(crf, output, written, quiet)
@@ -132,18 +148,33 @@ def train(
         raise typer.Exit(NOT_CONVERGED)
 
 
-def _fit(crf: ChainCRF, data: Labelled, file: str, quiet: bool) -> None:
-    if not quiet:
-        say(f"{len(data.X):,} sentences, {data.X.n_positions:,} tokens read from {file}")
-        if isinstance(data.source, Recipe) and not data.source.template.transitions:
-            say("The template has no plain bigram line; label pairs have weights all the same.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the message after training says it
-        crf.fit(data.X, data.y, data.weights)
+def _trained(data: Labelled, parameters: dict[str, Any]) -> ChainModel:
+    """What ``ChainCRF(**parameters).fit`` does, as the plain model."""
+    from dualfield.driver import check_limits, solve
+    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.fields import Chain
+
+    of_run = ("solver", "tol", "max_passes", "random_state")
+    of_field = [name for name in parameters if name not in (*of_run, "verbose")]
+    check_limits(parameters["tol"], parameters["max_passes"])
+    for encoded in (data.X, data.X.bigrams):
+        if encoded is not None and isinstance(encoded.vocabulary, features.Vocabulary):
+            encoded.vocabulary.release_table()
+    field = Chain(data.X, data.y, sample_weight=data.weights, **{name: parameters[name] for name in of_field})
+    with ExitStack() as stack:
+        callbacks: list[Callback] = []
+        if parameters["verbose"]:
+            from dualfield.reporting import ProgressBar
+
+            callbacks.append(stack.enter_context(ProgressBar()))
+        solution = solve(field, callbacks=callbacks, **{name: parameters[name] for name in of_run})
+    solution.state = None  # many times larger than the model
+    crf = ChainModel(parameters)._take(field, solution)
     crf.column_features_ = data.source.to_dict()
+    return crf
 
 
-def _say_outcome(crf: ChainCRF, output: str, report: str, quiet: bool) -> None:
+def _say_outcome(crf: ChainModel, output: str, report: str, quiet: bool) -> None:
     solution = crf.solution_
     if quiet:
         if solution.status != "converged":

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
-from dualfield.estimators.training import in_parts, in_ranges
+from dualfield.estimators.threads import in_parts, in_ranges
 from dualfield.features import Encoded
 from dualfield.oracles.spans import SpanRules
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_crf import ChainCRF
+    from dualfield.estimators.chain_model import ChainModel
 
 __all__ = ["Entity", "confidences", "entities", "kbest", "samples"]
 
@@ -33,7 +33,7 @@ class Entity(NamedTuple):
     probability: float
 
 
-def kbest(crf: ChainCRF, encoded: Encoded, core: Any, k: int) -> list[list[Labelling]]:
+def kbest(crf: ChainModel, encoded: Encoded, core: Any, k: int) -> list[list[Labelling]]:
     """The k most probable labellings of each sequence with their probabilities, best first."""
 
     def part(first: int, last: int) -> list[list[Labelling]]:
@@ -46,7 +46,7 @@ def kbest(crf: ChainCRF, encoded: Encoded, core: Any, k: int) -> list[list[Label
     return list(chain.from_iterable(in_parts(part, len(encoded), crf.n_jobs)))
 
 
-def samples(crf: ChainCRF, encoded: Encoded, core: Any, n: int, seeds: npt.NDArray[Any]) -> list[list[list[Any]]]:
+def samples(crf: ChainModel, encoded: Encoded, core: Any, n: int, seeds: npt.NDArray[Any]) -> list[list[list[Any]]]:
     """``n`` labellings of each sequence, drawn with its own seed, so that threads change nothing."""
 
     def part(first: int, last: int) -> list[list[list[Any]]]:
@@ -55,12 +55,12 @@ def samples(crf: ChainCRF, encoded: Encoded, core: Any, n: int, seeds: npt.NDArr
     return list(chain.from_iterable(in_parts(part, len(encoded), crf.n_jobs)))
 
 
-def confidences(crf: ChainCRF, encoded: Encoded, core: Any) -> npt.NDArray[np.float64]:
+def confidences(crf: ChainModel, encoded: Encoded, core: Any) -> npt.NDArray[np.float64]:
     """``p(ŷ | x)`` of the best labelling of each sequence."""
     return np.exp(in_ranges(lambda a, b: core.confidences(crf.weights_, a, b), len(encoded), crf.n_jobs))
 
 
-def entities(crf: ChainCRF, encoded: Encoded, core: Any) -> list[list[Entity]]:
+def entities(crf: ChainModel, encoded: Encoded, core: Any) -> list[list[Entity]]:
     """The entities of the best labelling of each sequence."""
     rules = SpanRules.of_tags(crf.classes_.tolist())
     codes = in_ranges(lambda a, b: core.decode(crf.weights_, a, b), len(encoded), crf.n_jobs)

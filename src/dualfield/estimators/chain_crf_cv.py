@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.estimators.chain_answers import Entity
@@ -20,6 +19,7 @@ from dualfield.estimators.contract import StructuredEstimator
 from dualfield.features import Constraints, Encoded, encode
 from dualfield.metrics import chunk_scores, token_accuracy
 from dualfield.path import check_l2s, l2_path
+from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.solvers import Solver
 

@@ -1,43 +1,41 @@
-"""A ``ChainCRF`` as arrays and a description, for its model file."""
+"""A trained chain as arrays and a description, for its model file."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.estimators import model_parts
 from dualfield.estimators.model_parts import (
-    DAMAGED,
     check_dtype,
     classes_of,
-    parameters_of,
-    plain_parameters,
     plain_solution,
-    refusal,
     solution_of,
     typed,
     weights_of,
 )
-from dualfield.estimators.training import check_parameters
 from dualfield.features import Columns, Constraints, Vocabulary
 from dualfield.fields import BigramLayout, ChainLayout
-from dualfield.io.model_file import Arrays, read_model, write_model
+from dualfield.io.model_file import DAMAGED, read_model, refusal, write_model
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_crf import ChainCRF
+    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.io.model_file import Arrays
 
-__all__ = ["load", "save"]
+__all__ = ["load", "parameters_of", "plain_parameters", "save"]
 
-Model = TypeVar("Model", bound="ChainCRF")
+Model = TypeVar("Model", bound="ChainModel")
 
 
-def save(crf: ChainCRF, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> None:
+def save(crf: ChainModel, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> None:
     """Write a fitted model."""
     check_dtype(dtype)
     layout, vocabulary = crf.layout_, crf.vocabulary_
-    arrays: Arrays = {"weights": crf.weights_.astype(dtype), "transitions": layout.transitions}
+    arrays: Arrays = {"weights": crf.weights_.astype(dtype, copy=False), "transitions": layout.transitions}
     if layout.rows is not None:
         arrays["row_starts"], arrays["row_labels"] = layout.rows
     if isinstance(vocabulary, Vocabulary):
@@ -53,7 +51,7 @@ def save(crf: ChainCRF, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> N
         arrays.update({f"allowed_{name}": getattr(layout.constraints, name).astype(np.uint8) for name in _MASKS})
     description = {
         "estimator": "ChainCRF",
-        "parameters": _plain_constraints(plain_parameters(crf.get_params(deep=False))),
+        "parameters": crf._plain_parameters(),
         "classes": crf.classes_.tolist(),
         "columns": None if isinstance(vocabulary, Vocabulary) else len(vocabulary),
         "layout": {name: getattr(layout, name) for name in ("bias", "begin", "end")},
@@ -77,8 +75,7 @@ def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:
 
 
 def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> Model:
-    crf = kind(**_with_constraints(parameters_of(description["parameters"])))
-    check_parameters(crf)
+    crf = kind._of_parameters(description["parameters"])
     flags = description["layout"]
     vocabulary = _vocabulary_of(arrays, description["columns"], "vocabulary")
     rows = None
@@ -124,20 +121,22 @@ def _bigrams_of(arrays: Arrays, n_bigrams: int, n_labels: int) -> BigramLayout:
 _MASKS = ("transitions", "begin", "end")
 
 
-def _plain_constraints(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameter as JSON has it: a name, or labels and 0/1 masks."""
+def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a constructor as JSON has them; constraints are a name, or labels and 0/1 masks."""
     given = parameters["constraints"]
     if isinstance(given, Constraints):
         masks = {name: getattr(given, name).astype(int).tolist() for name in _MASKS}
         parameters = {**parameters, "constraints": {"labels": list(given.labels), **masks}}
-    return parameters
+    return model_parts.plain_parameters(parameters)
 
 
-def _with_constraints(parameters: dict[str, Any]) -> dict[str, Any]:
-    plain = parameters.get("constraints")  # files written before there were constraints lack it
-    if isinstance(plain, dict):
-        masks = {name: np.array(plain[name], dtype=bool) for name in _MASKS}
-        parameters = {**parameters, "constraints": Constraints(plain["labels"], **masks)}
+def parameters_of(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a constructor that :func:`plain_parameters` wrote down."""
+    parameters = model_parts.parameters_of(plain)
+    constraints = parameters.get("constraints")  # files written before there were constraints lack it
+    if isinstance(constraints, dict):
+        masks = {name: np.array(constraints[name], dtype=bool) for name in _MASKS}
+        parameters["constraints"] = Constraints(constraints["labels"], **masks)
     return parameters
 
 

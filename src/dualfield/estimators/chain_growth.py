@@ -1,4 +1,4 @@
-"""How a ``ChainCRF`` changes its size: it grows when training goes on with more data, and sheds zeros after l1.
+"""How a ``ChainCRF`` grows when training goes on with more data.
 
 A model that grows keeps the numbers of its attributes; new ones come after them. Labels stay sorted, so theirs may
 change.
@@ -30,27 +30,7 @@ from dualfield.fields.chain_masks import check_labels
 if TYPE_CHECKING:
     from dualfield.estimators.chain_crf import ChainCRF
 
-__all__ = ["drop_zeros", "go_on"]
-
-
-def drop_zeros(crf: ChainCRF) -> None:
-    """Keep only weights that are not zero, and of names only those that have such a weight.
-
-    (Columns keep their width: arrays of the full width still fit.)
-    """
-    crf.layout_, crf.weights_ = crf.layout_.without_zeros(crf.weights_)
-    crf.solution_ = replace(crf.solution_, weights=crf.weights_)
-    if isinstance(crf.vocabulary_, Vocabulary):
-        crf.layout_, used = crf.layout_.without_empty_rows()
-        crf.vocabulary_ = _kept(crf.vocabulary_, used)
-    if crf.layout_.bigrams is not None and isinstance(crf.bigram_vocabulary_, Vocabulary):
-        pairs, used = crf.layout_.bigrams.without_empty_rows()
-        crf.layout_ = replace(crf.layout_, bigrams=pairs)
-        crf.bigram_vocabulary_ = _kept(crf.bigram_vocabulary_, used)
-
-
-def _kept(vocabulary: Vocabulary, used: npt.NDArray[np.bool_]) -> Vocabulary:
-    return Vocabulary([name for name, kept in zip(vocabulary.names, used, strict=True) if kept])
+__all__ = ["go_on"]
 
 
 def go_on(

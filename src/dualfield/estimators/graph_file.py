@@ -11,13 +11,11 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.estimators.model_parts import (
-    DAMAGED,
     check_dtype,
     classes_of,
     parameters_of,
     plain_parameters,
     plain_solution,
-    refusal,
     solution_of,
     weights_of,
 )
@@ -25,10 +23,11 @@ from dualfield.estimators.training import check_parameters
 from dualfield.features import GridEncoding
 from dualfield.features.encoded_grids import check_grid_parameters
 from dualfield.fields import GraphLayout
-from dualfield.io.model_file import Arrays, read_model, write_model
+from dualfield.io.model_file import DAMAGED, read_model, refusal, write_model
 
 if TYPE_CHECKING:
     from dualfield.estimators.graph_model import GraphModel
+    from dualfield.io.model_file import Arrays
 
 __all__ = ["load", "save"]
 

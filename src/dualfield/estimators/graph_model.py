@@ -11,16 +11,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.driver import Callback, solve
 from dualfield.estimators.contract import StructuredEstimator
-from dualfield.estimators.training import check_parameters, in_ranges, train
+from dualfield.estimators.threads import in_ranges
+from dualfield.estimators.training import check_parameters, train
 from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode_graph_labels
 from dualfield.fields import Graph, GraphLayout, PseudoLikelihood
 from dualfield.fields.base import check_sample_weight
 from dualfield.fields.graph import GraphInference
+from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.solvers import Solver, resolve
 

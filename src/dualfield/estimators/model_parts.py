@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dualfield import solvers
-from dualfield.io.model_file import Arrays
 from dualfield.solution import Solution
 
+if TYPE_CHECKING:
+    from dualfield.io.model_file import Arrays
+
 __all__ = [
-    "DAMAGED",
     "check_dtype",
     "classes_of",
     "parameters_of",
     "plain_parameters",
     "plain_solution",
-    "refusal",
     "solution_of",
     "typed",
     "weights_of",
 ]
-
-# What a description that is not as ``save`` writes it can lead to.
-DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
-
-
-def refusal(path: str | os.PathLike[str], kind: str, error: BaseException) -> ValueError:
-    """The sentence that says why a file is no model of this kind."""
-    shown = f"it lacks {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
-    return ValueError(f"{os.fspath(path)!r} cannot be used as a {kind}: {shown}.")
 
 
 def check_dtype(dtype: npt.DTypeLike) -> None:
@@ -69,6 +59,8 @@ def weights_of(arrays: Arrays, dimension: int) -> npt.NDArray[np.float64]:
 
 def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Constructor parameters as JSON has them."""
+    from dualfield import solvers  # whoever only predicts does without
+
     plain = dict(parameters)
     if isinstance(plain["solver"], solvers.Solver):
         solver: Any = plain["solver"]
@@ -82,10 +74,12 @@ def _plain_numbers(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
 
 
-def parameters_of(plain: dict[str, Any]) -> dict[str, Any]:
+def parameters_of(plain: Mapping[str, Any]) -> dict[str, Any]:
     """The constructor's parameters that were written down."""
     parameters = dict(plain)
     if isinstance(parameters["solver"], dict):
+        from dualfield import solvers
+
         options = dict(parameters["solver"])
         name = options.pop("name")
         if name not in solvers.BY_CLASS_NAME:

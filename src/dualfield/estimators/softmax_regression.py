@@ -11,7 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dualfield.estimators.contract import Estimator
-from dualfield.estimators.training import check_parameters, in_ranges, train
+from dualfield.estimators.threads import in_ranges
+from dualfield.estimators.training import check_parameters, train
 from dualfield.fields import Multiclass
 from dualfield.fields.multiclass import compile_rows
 from dualfield.solvers import Solver

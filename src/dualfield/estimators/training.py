@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
@@ -21,9 +19,7 @@ from dualfield.solution import Solution
 from dualfield.solvers import Run, resolve
 from dualfield.threads import thread_count
 
-__all__ = ["check_parameters", "in_parts", "in_ranges", "train"]
-
-Part = TypeVar("Part")
+__all__ = ["check_parameters", "train"]
 
 
 def check_parameters(estimator: Any) -> None:
@@ -80,22 +76,3 @@ def train(
     if fell_short or solution.status in ("interrupted", "diverged"):
         warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
     return solution
-
-
-def in_ranges(function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: int | None) -> npt.NDArray[Any]:
-    """``function(first, last)`` over blocks 0 … n, cut into ranges that run on threads; results joined."""
-    parts = in_parts(function, n, n_jobs)
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -> list[Part]:
-    """The results of ``function(first, last)`` for ranges that cover 0 … n, one range per thread.
-
-    The compiled core releases Python's lock, so threads are enough.
-    """
-    workers = min(thread_count(n_jobs), max(n, 1))
-    if workers == 1:
-        return [function(0, n)]
-    bounds = np.linspace(0, n, workers + 1).astype(int).tolist()
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, bounds[:-1], bounds[1:]))

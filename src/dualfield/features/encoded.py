@@ -22,7 +22,6 @@ from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from dualfield.features.nested import (
     Key,
@@ -114,6 +113,8 @@ class Encoded:
         >>> encoded.indices.tolist(), encoded.values.tolist()
         ([0, 1], [1.0, 2.0])
         """
+        from scipy import sparse  # not needed by data that come in order
+
         indptr, indices = np.asarray(indptr, dtype=np.int64), np.asarray(indices, dtype=np.int32)
         check_entries(indptr, indices, len(vocabulary), ordered=False)
         # scipy sorts and merges rows in compiled code; int8 ones keep the traffic low where there are no

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from dualfield import features
 from dualfield.features.rules import Cell, Rule, brief_shape, gazetteer, lower, match, prefix, suffix, window
 from dualfield.features.templates import Template
-from dualfield.features.tokens import Tokens
 
 __all__ = ["PRESETS", "Preset", "extract", "extract_all", "preset_template"]
 
@@ -144,7 +144,7 @@ def extract_all(name: str, sentences: Iterable[Sequence[Row]]) -> list[list[list
     template = preset_template(name, columns)
     if not widths:
         return [[] for _ in listed]
-    tokens = Tokens.from_rows([[row[:columns] for row in sentence] for sentence in listed if sentence])
+    tokens = features.Tokens.from_rows([[row[:columns] for row in sentence] for sentence in listed if sentence])
     flat = template.strings(tokens)
     cuts = [0]
     for sentence in listed:

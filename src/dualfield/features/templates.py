@@ -2,24 +2,27 @@
 
 A :class:`Template` is a list of rules, see :mod:`~dualfield.features.rules`. It comes from three places: CRF++'s
 template files, Wapiti's pattern files, or Python. All three are compiled into the same small form, which the core
-applies without a Python object per token.
+applies without a Python object per token. (What is made of tokens is taken from ``features`` when it is needed, so that
+a template alone does not import NumPy.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from dualfield import _core
-from dualfield.features.encoded import Encoded
+from dualfield import features
+from dualfield.features.compiled_template import compile_template
 from dualfield.features.rules import Cell, Rule, Transform
 from dualfield.features.template_syntax import parse_crfpp, parse_wapiti
-from dualfield.features.tokens import Tokens
-from dualfield.features.vocabulary import Columns, Vocabulary
+
+if TYPE_CHECKING:
+    from dualfield.features.encoded import Encoded
+    from dualfield.features.tokens import Tokens
+    from dualfield.features.vocabulary import Columns, Vocabulary
 
 __all__ = ["Template"]
 
@@ -74,7 +77,7 @@ class Template:
             raise ValueError(f"outside must be 'nothing', 'crfpp' or 'wapiti'; found {outside!r}.")
         if not self.unigrams:
             raise ValueError("the template makes no attribute of single labels; expected at least one unigram rule.")
-        self._compiled = _compiled(self.rules, outside)
+        self._compiled = compile_template(self.to_dict())
 
     @classmethod
     def crfpp(cls, text: str) -> Template:
@@ -198,8 +201,8 @@ class Template:
             Its ``bigrams`` is None where the template has no bigram rules with cells. An attribute that several rules
             make at one token has their number as its value, as in CRF++ and Wapiti.
         """
-        if not isinstance(tokens, Tokens):
-            tokens = Tokens.from_rows(tokens)
+        if not isinstance(tokens, features.Tokens):
+            tokens = features.Tokens.from_rows(tokens)
         encoded = self._encoded(tokens, vocabulary, min_count, hash_bits, bigrams=False)
         if not self.bigrams:
             return encoded
@@ -247,10 +250,10 @@ class Template:
         return cls(rules, outside=plain["outside"], transitions=plain["transitions"])
 
     def _listed(self, sentence: Sentence | Tokens, bigrams: bool) -> list[list[str]]:
-        if not isinstance(sentence, Tokens):
+        if not isinstance(sentence, features.Tokens):
             if len(sentence) == 0:
                 return []
-            sentence = Tokens.from_rows([sentence])
+            sentence = features.Tokens.from_rows([sentence])
         self.check_columns(sentence.n_columns)
         indptr, codes, names = self._compiled.list(sentence.core, bigrams)
         strings = names.strings()
@@ -266,19 +269,19 @@ class Template:
         bigrams: bool,
     ) -> Encoded:
         _check_numbering(vocabulary, min_count, hash_bits)
-        if not isinstance(tokens, Tokens):
-            tokens = Tokens.from_rows(tokens)
+        if not isinstance(tokens, features.Tokens):
+            tokens = features.Tokens.from_rows(tokens)
         if len(tokens) == 0:
             raise ValueError("there are no sentences; expected at least one.")
         self.check_columns(tokens.n_columns)
-        given = vocabulary.core if isinstance(vocabulary, Vocabulary) else None
+        given = vocabulary.core if isinstance(vocabulary, features.Vocabulary) else None
         indptr, indices, values, names = self._compiled.encode(tokens.core, bigrams, given, hash_bits or 0, min_count)
         if hash_bits is not None:
-            vocabulary = Columns(2**hash_bits)
+            vocabulary = features.Columns(2**hash_bits)
         elif names is not None:
-            vocabulary = Vocabulary.from_core(names)
+            vocabulary = features.Vocabulary.from_core(names)
         assert vocabulary is not None
-        return Encoded(tokens.offsets, indptr, indices, values, vocabulary)
+        return features.Encoded(tokens.offsets, indptr, indices, values, vocabulary)
 
 
 def _as_bigram(rule: Rule) -> Rule:
@@ -293,47 +296,27 @@ def _as_bigram(rule: Rule) -> Rule:
 
 
 def _check_numbering(vocabulary: Vocabulary | Columns | None, min_count: int, hash_bits: int | None) -> None:
-    if isinstance(min_count, bool) or not isinstance(min_count, int | np.integer) or min_count < 1:
+    if isinstance(min_count, bool) or not isinstance(min_count, Integral) or min_count < 1:
         raise ValueError(f"min_count must be a positive integer; got {min_count!r}.")
     if vocabulary is not None and min_count > 1:
         raise ValueError("min_count chooses attributes and so does a vocabulary; give one of them.")
     if hash_bits is None:
-        if isinstance(vocabulary, Columns):
+        if isinstance(vocabulary, features.Columns):
             raise TypeError("a template makes named attributes but the vocabulary has columns; give hash_bits.")
         return
-    if isinstance(hash_bits, bool) or not isinstance(hash_bits, int | np.integer) or not 1 <= hash_bits <= _MOST_BITS:
+    if isinstance(hash_bits, bool) or not isinstance(hash_bits, Integral) or not 1 <= hash_bits <= _MOST_BITS:
         raise ValueError(f"hash_bits must be an integer from 1 to {_MOST_BITS}, or None; got {hash_bits!r}.")
-    if vocabulary is not None and vocabulary != Columns(2 ** int(hash_bits)):
+    if vocabulary is not None and vocabulary != features.Columns(2 ** int(hash_bits)):
         raise ValueError(
             f"hash_bits={hash_bits} makes {2 ** int(hash_bits)} columns; the vocabulary is {vocabulary!r}."
         )
 
 
-def _compiled(rules: Sequence[Rule], outside: Outside) -> _core.CompiledTemplate:
-    views: dict[tuple[int, tuple[Transform, ...]], int] = {}
-    compiled = []
-    for rule in rules:
-        cells = []
-        for cell in rule.cells:
-            number = views.setdefault((cell.column, cell.transforms), len(views))
-            cells.append((number, cell.offset, cell.absolute))
-        unigram, bigram = rule.kind != "bigram", rule.kind != "unigram"
-        compiled.append((rule.literals, cells, unigram, bigram, rule.where))
-    given = [
-        (column, [(step.operation, step.length, step.pattern, list(map(list, step.entries))) for step in transforms])
-        for column, transforms in views
-    ]
-    return _core.CompiledTemplate(given, compiled, outside)
-
-
 def _plain_cell(cell: Cell) -> dict[str, Any]:
-    plain = asdict(cell)
-    defaults = asdict(Transform("lower"))
-    plain["transforms"] = [
-        {name: value for name, value in asdict(step).items() if name == "operation" or value != defaults[name]}
-        for step in cell.transforms
+    steps = [
+        {name: value for name, value in vars(step).items() if value or name == "operation"} for step in cell.transforms
     ]
-    return plain
+    return {"column": cell.column, "offset": cell.offset, "transforms": steps, "absolute": cell.absolute}
 
 
 def _cell_of(plain: dict[str, Any]) -> Cell:

@@ -26,6 +26,8 @@ __all__ = ["Columns", "Vocabulary"]
 # them.
 _ERRORS = "surrogatepass"
 
+Packed = dict[str, npt.NDArray[np.uint8] | npt.NDArray[np.int64]]
+
 
 class Numbers(dict[str, int]):
     """The number of every name; -1 for a name that is not there."""
@@ -63,10 +65,11 @@ class Vocabulary:
     (2, 1, False)
     """
 
-    __slots__ = ("_index", "_names", "_table")
+    __slots__ = ("_arrays", "_index", "_names", "_table")
     __hash__ = None  # type: ignore[assignment]
 
     _table: _core.Names | None
+    _arrays: Packed | None
     _names: list[str] | None
     _index: dict[str, int] | None
 
@@ -83,13 +86,13 @@ class Vocabulary:
             raise ValueError(
                 f"name {name!r} occurs twice in the vocabulary, at {number} and {index[name]}; expected distinct names."
             )
-        self._names, self._index, self._table = listed, index, None
+        self._names, self._index, self._table, self._arrays = listed, index, None, None
 
     @classmethod
     def from_core(cls, core: _core.Names) -> Vocabulary:
         """The vocabulary of names that are in the compiled core; Python strings are made when they are asked for."""
         vocabulary = cls.__new__(cls)
-        vocabulary._names, vocabulary._index, vocabulary._table = None, None, core
+        vocabulary._names, vocabulary._index, vocabulary._table, vocabulary._arrays = None, None, core, None
         return vocabulary
 
     @property
@@ -109,16 +112,35 @@ class Vocabulary:
     @property
     def core(self) -> _core.Names:
         """The names in the compiled core, as templates look them up."""
+        if self._table is None and self._arrays is not None:
+            self._table = _core.Names(*self._arrays.values())
         if self._table is None:
             encoded = [name.encode("utf-8", _ERRORS) for name in self.names]
             bounds = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
             self._table = _core.Names(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
         return self._table
 
+    def release_table(self) -> None:
+        """Keep the names as two arrays; the table that finds their numbers is made again when somebody asks for it.
+
+        It is as large as the names, and training has no use for it.
+
+        Examples
+        --------
+        >>> vocabulary = Vocabulary(["w=the", "w=cat"])
+        >>> vocabulary.release_table()
+        >>> len(vocabulary), vocabulary.index["w=cat"]
+        (2, 1)
+        """
+        if self._names is None:
+            self._arrays, self._table = self.to_bytes_arrays(), None
+
     def __reduce__(self) -> Any:
         return Vocabulary, (self.names,)
 
     def __len__(self) -> int:
+        if self._arrays is not None:
+            return len(self._arrays["vocabulary_offsets"]) - 1
         return len(self._table) if self._table is not None else len(self.names)
 
     def __contains__(self, name: object) -> bool:
@@ -129,15 +151,15 @@ class Vocabulary:
             return NotImplemented
         if self is other:
             return True
-        if self._table is None or other._table is None:
-            return self.names == other.names
-        (text, bounds), (other_text, other_bounds) = self._table.arrays(), other._table.arrays()
-        return np.array_equal(text, other_text) and np.array_equal(bounds, other_bounds)
+        if self._names is not None and other._names is not None:
+            return self._names == other._names
+        pairs = zip(self.to_bytes_arrays().values(), other.to_bytes_arrays().values(), strict=True)
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
     def __repr__(self) -> str:
         return f"Vocabulary of {len(self):,} names"
 
-    def to_bytes_arrays(self) -> dict[str, npt.NDArray[np.uint8] | npt.NDArray[np.int64]]:
+    def to_bytes_arrays(self) -> Packed:
         """Return the names as two arrays, ready for a model file.
 
         Returns
@@ -152,6 +174,8 @@ class Vocabulary:
         >>> arrays["vocabulary_text"].tobytes(), arrays["vocabulary_offsets"].tolist()
         (b'abc', [0, 1, 3])
         """
+        if self._arrays is not None:
+            return self._arrays
         text, offsets = self.core.arrays()
         return {"vocabulary_text": text, "vocabulary_offsets": offsets}
 

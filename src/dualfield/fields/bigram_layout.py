@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from dualfield import _core
 from dualfield.features import Constraints, Encoded
@@ -98,6 +97,8 @@ class BigramLayout:
         """An array (B, K, K); for observed pairs a CSR matrix (B, K²) with columns ``from · K + to``."""
         k = self.n_labels
         if self.starts is not None:
+            from scipy import sparse  # for looking at weights, not for using them
+
             return sparse.csr_matrix((weights, self.pairs, self.starts), shape=(self.n_bigrams, k * k))
         dense = np.zeros((self.n_bigrams, k * k))
         dense[:, self.pairs] = weights.reshape(self.n_bigrams, len(self.pairs))

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from dualfield import _core
 from dualfield.features import Constraints, Encoded
@@ -234,12 +233,13 @@ class ChainLayout:
         state, rest = np.split(weights, [self.n_state_weights])
         transitions = np.zeros(self.n_labels * self.n_labels)
         transitions[self.transitions] = rest[: len(self.transitions)]
-        parts: dict[str, Any] = {
-            "state": state.reshape(shape)
-            if self.rows is None
-            else sparse.csr_matrix((state, self.rows[1], self.rows[0]), shape=shape),
-            "transitions": transitions.reshape(self.n_labels, self.n_labels),
-        }
+        parts: dict[str, Any] = {"transitions": transitions.reshape(self.n_labels, self.n_labels)}
+        if self.rows is None:
+            parts["state"] = state.reshape(shape)
+        else:
+            from scipy import sparse  # for looking at weights, not for using them
+
+            parts["state"] = sparse.csr_matrix((state, self.rows[1], self.rows[0]), shape=shape)
         start = len(self.transitions)
         for name in ("bias", "begin", "end"):
             if getattr(self, name):

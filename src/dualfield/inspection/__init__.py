@@ -4,9 +4,14 @@ Every function returns a :class:`~dualfield.reporting.Table`: print it, show it 
 ``.to_frame()`` for pandas.
 """
 
-from dualfield.inspection.bigrams import bigram_weights, top_bigrams
-from dualfield.inspection.explanation import Explanation, explain
-from dualfield.inspection.weights import attribute_weights, top_weights, transitions
+from typing import TYPE_CHECKING
+
+from dualfield._deferred import deferred
+
+if TYPE_CHECKING:
+    from dualfield.inspection.bigrams import bigram_weights, top_bigrams
+    from dualfield.inspection.explanation import Explanation, explain
+    from dualfield.inspection.weights import attribute_weights, top_weights, transitions
 
 __all__ = [
     "Explanation",
@@ -17,3 +22,12 @@ __all__ = [
     "top_weights",
     "transitions",
 ]
+
+__getattr__, __dir__ = deferred(
+    __name__,
+    {
+        "bigrams": "bigram_weights top_bigrams",
+        "explanation": "Explanation explain",
+        "weights": "attribute_weights top_weights transitions",
+    },
+)

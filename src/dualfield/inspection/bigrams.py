@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from dualfield.features import Vocabulary
 from dualfield.fields import BigramLayout
 from dualfield.reporting.table import Table
 
 if TYPE_CHECKING:
-    from dualfield.estimators import ChainCRF
+    from dualfield.estimators.chain_model import ChainModel
 
 __all__ = ["bigram_name", "bigram_weights", "has_bigram", "top_bigrams"]
 
 
-def top_bigrams(crf: ChainCRF, n: int = 10) -> Table:
+def top_bigrams(crf: ChainModel, n: int = 10) -> Table:
     """The bigram attributes and pairs of labels with the weights of largest magnitude.
 
     A weight says by how much one unit of the attribute's value raises the score of the second label at its position
@@ -70,7 +69,7 @@ def top_bigrams(crf: ChainCRF, n: int = 10) -> Table:
     )
 
 
-def bigram_weights(crf: ChainCRF, attribute: str | int) -> Table:
+def bigram_weights(crf: ChainModel, attribute: str | int) -> Table:
     """What one bigram attribute says of each pair of labels: from the label of a row to the label of a column.
 
     Parameters
@@ -104,13 +103,13 @@ def bigram_weights(crf: ChainCRF, attribute: str | int) -> Table:
     )
 
 
-def bigram_name(crf: ChainCRF, number: int) -> str:
+def bigram_name(crf: ChainModel, number: int) -> str:
     """The name of a bigram attribute, or its column."""
     vocabulary = crf.bigram_vocabulary_
     return vocabulary.names[number] if isinstance(vocabulary, Vocabulary) else f"bigram column {number}"
 
 
-def has_bigram(crf: ChainCRF, attribute: str | int) -> bool:
+def has_bigram(crf: ChainModel, attribute: str | int) -> bool:
     """Whether the model has a bigram attribute of this name or number."""
     vocabulary = crf.bigram_vocabulary_
     if isinstance(vocabulary, Vocabulary):
@@ -119,8 +118,8 @@ def has_bigram(crf: ChainCRF, attribute: str | int) -> bool:
     return vocabulary is not None and number and 0 <= int(attribute) < len(vocabulary)
 
 
-def _layout(crf: ChainCRF) -> BigramLayout:
-    check_is_fitted(crf)
+def _layout(crf: ChainModel) -> BigramLayout:
+    crf._check_fitted()
     if crf.layout_.bigrams is None:
         raise ValueError("the model was trained without bigram attributes.")
     return crf.layout_.bigrams

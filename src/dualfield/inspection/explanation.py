@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from dualfield import _core
 from dualfield.features import Encoded, encode
@@ -28,7 +27,7 @@ from dualfield.inspection.weights import attribute_name, attribute_rows, label_c
 from dualfield.reporting.table import Row, Table
 
 if TYPE_CHECKING:
-    from dualfield.estimators import ChainCRF
+    from dualfield.estimators.chain_model import ChainModel
 
 __all__ = ["Explanation", "explain"]
 
@@ -65,7 +64,7 @@ class Explanation(Table):
     alternative: tuple[Any, ...]
 
 
-def explain(crf: ChainCRF, x: Any, position: int, label: Any = None, against: Any = None) -> Explanation:
+def explain(crf: ChainModel, x: Any, position: int, label: Any = None, against: Any = None) -> Explanation:
     """Take the score apart that decides about the label of one token.
 
     Parameters
@@ -98,7 +97,7 @@ def explain(crf: ChainCRF, x: Any, position: int, label: Any = None, against: An
     >>> abs(sum(row[-1] for row in why.rows) - why.margin) < 1e-12
     True
     """
-    check_is_fitted(crf)
+    crf._check_fitted()
     encoded = _one_sequence(crf, x)
     length = encoded.n_positions
     if isinstance(position, bool) or not isinstance(position, int | np.integer) or not -length <= position < length:
@@ -153,14 +152,14 @@ def explain(crf: ChainCRF, x: Any, position: int, label: Any = None, against: An
     )
 
 
-def _one_sequence(crf: ChainCRF, x: Any) -> Encoded:
+def _one_sequence(crf: ChainModel, x: Any) -> Encoded:
     encoded = crf.encode(x if isinstance(x, Encoded) else [x])
     if len(encoded) != 1:
         raise ValueError(f"x holds {len(encoded)} sequences; expected one; take one of them, as in x[0].")
     return encoded
 
 
-def _code(crf: ChainCRF, label: Any, default: Any) -> int:
+def _code(crf: ChainModel, label: Any, default: Any) -> int:
     return int(default()) if label is None else label_code(crf, label)
 
 
@@ -173,7 +172,7 @@ def _best_with(node: Any, edge: Any, t: int, k: int) -> tuple[npt.NDArray[np.int
     return labelling, float(score)
 
 
-def _position_rows(crf: ChainCRF, encoded: Encoded, t: int, a: int, b: int) -> list[Row]:
+def _position_rows(crf: ChainModel, encoded: Encoded, t: int, a: int, b: int) -> list[Row]:
     """The attributes of the position, its bias, and begin or end."""
     entries = slice(encoded.indptr[t], encoded.indptr[t + 1])
     numbers = encoded.indices[entries]
@@ -190,7 +189,7 @@ def _position_rows(crf: ChainCRF, encoded: Encoded, t: int, a: int, b: int) -> l
     return rows
 
 
-def _further_rows(crf: ChainCRF, encoded: Encoded, node: Any, t: int, one: Any, two: Any) -> list[Row]:
+def _further_rows(crf: ChainModel, encoded: Encoded, node: Any, t: int, one: Any, two: Any) -> list[Row]:
     """Transitions that differ, the bigrams there, and other positions whose labels do."""
     names, rows = crf.classes_.tolist(), []
     edge = crf.layout_.split(crf.weights_)["transitions"]
@@ -208,7 +207,7 @@ def _further_rows(crf: ChainCRF, encoded: Encoded, node: Any, t: int, one: Any, 
     return rows
 
 
-def _bigrams_at(crf: ChainCRF, encoded: Encoded, s: int) -> Iterator[tuple[str, float, npt.NDArray[np.float64]]]:
+def _bigrams_at(crf: ChainModel, encoded: Encoded, s: int) -> Iterator[tuple[str, float, npt.NDArray[np.float64]]]:
     """Name, value and matrix of weights of the bigram attributes of a position."""
     bigrams, layout = encoded.bigrams, crf.layout_.bigrams
     if bigrams is None or layout is None:
@@ -220,7 +219,7 @@ def _bigrams_at(crf: ChainCRF, encoded: Encoded, s: int) -> Iterator[tuple[str, 
         yield bigram_name(crf, number), value, layout.matrix(weights, number)[0]
 
 
-def _unknown_attributes(crf: ChainCRF, x: Any, t: int, encoded: Encoded) -> int:
+def _unknown_attributes(crf: ChainModel, x: Any, t: int, encoded: Encoded) -> int:
     if isinstance(x, Encoded):
         return 0
     given = encode([x])

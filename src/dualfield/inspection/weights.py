@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from dualfield.features import Vocabulary
 from dualfield.reporting.table import Table
 
 if TYPE_CHECKING:
-    from dualfield.estimators import ChainCRF
+    from dualfield.estimators.chain_model import ChainModel
 
 __all__ = [
     "attribute_name",
@@ -28,7 +27,7 @@ Sign = Literal["both", "positive", "negative"]
 _SIGNED = {"weight": "+.3f"}
 
 
-def top_weights(crf: ChainCRF, n: int = 10, label: Any = None, sign: Sign = "both") -> Table:
+def top_weights(crf: ChainModel, n: int = 10, label: Any = None, sign: Sign = "both") -> Table:
     """The attributes with the largest weights for each label, or for one.
 
     A weight says by how much one unit of the attribute's value raises the score of the label at its position,
@@ -58,7 +57,7 @@ def top_weights(crf: ChainCRF, n: int = 10, label: Any = None, sign: Sign = "bot
     >>> top_weights(crf, n=1, label="NOUN", sign="positive").rows[0][:2]
     ('NOUN', 'cat')
     """
-    check_is_fitted(crf)
+    crf._check_fitted()
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n must be a positive integer; got {n!r}.")
     if sign not in ("both", "positive", "negative"):
@@ -81,7 +80,7 @@ def top_weights(crf: ChainCRF, n: int = 10, label: Any = None, sign: Sign = "bot
     )
 
 
-def attribute_weights(crf: ChainCRF, attribute: str | int) -> Table:
+def attribute_weights(crf: ChainModel, attribute: str | int) -> Table:
     """What one attribute says for and against each label.
 
     Parameters
@@ -104,7 +103,7 @@ def attribute_weights(crf: ChainCRF, attribute: str | int) -> Table:
     >>> [row[0] for row in attribute_weights(crf, "cat").rows]
     ['NOUN', 'DET']
     """
-    check_is_fitted(crf)
+    crf._check_fitted()
     number = _attribute_number(crf, attribute)
     (weights,), (present,) = attribute_rows(crf, np.array([number]))
     pairs = [
@@ -120,7 +119,7 @@ def attribute_weights(crf: ChainCRF, attribute: str | int) -> Table:
     )
 
 
-def transitions(crf: ChainCRF) -> Table:
+def transitions(crf: ChainModel) -> Table:
     """The weights between neighbouring labels: from the label of a row to the label of a column.
 
     The row (begin) holds the weights of the first label, the column (end) those of the last; – where there is none.
@@ -134,7 +133,7 @@ def transitions(crf: ChainCRF) -> Table:
     >>> table.columns, [row[0] for row in table.rows]
     (('from / to', 'DET', 'NOUN', '(end)'), ['(begin)', 'DET', 'NOUN'])
     """
-    check_is_fitted(crf)
+    crf._check_fitted()
     layout, labels = crf.layout_, [str(label) for label in crf.classes_.tolist()]
     parts = layout.split(crf.weights_)
     present = np.zeros(len(labels) ** 2, dtype=bool)
@@ -152,14 +151,14 @@ def transitions(crf: ChainCRF) -> Table:
     )
 
 
-def attribute_name(crf: ChainCRF, number: int) -> str:
+def attribute_name(crf: ChainModel, number: int) -> str:
     """The name of an attribute; for a model of arrays, its column."""
     vocabulary = crf.vocabulary_
     return vocabulary.names[number] if isinstance(vocabulary, Vocabulary) else f"column {number}"
 
 
 def attribute_rows(
-    crf: ChainCRF, numbers: npt.NDArray[np.integer[Any]]
+    crf: ChainModel, numbers: npt.NDArray[np.integer[Any]]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
     """The weights of attributes for all labels, shape (·, K), and which of these pairs have one."""
     layout = crf.layout_
@@ -176,7 +175,7 @@ def attribute_rows(
     return weights, present
 
 
-def label_code(crf: ChainCRF, label: Any) -> int:
+def label_code(crf: ChainModel, label: Any) -> int:
     """The number of a label, or a sentence that lists those that there are."""
     known = crf.classes_.tolist()
     if label not in known:
@@ -185,7 +184,7 @@ def label_code(crf: ChainCRF, label: Any) -> int:
     return known.index(label)
 
 
-def has_attribute(crf: ChainCRF, attribute: str | int) -> bool:
+def has_attribute(crf: ChainModel, attribute: str | int) -> bool:
     """Whether the model has an attribute of this name or number."""
     try:
         _attribute_number(crf, attribute)
@@ -194,7 +193,7 @@ def has_attribute(crf: ChainCRF, attribute: str | int) -> bool:
     return True
 
 
-def _attribute_number(crf: ChainCRF, attribute: str | int) -> int:
+def _attribute_number(crf: ChainModel, attribute: str | int) -> int:
     vocabulary = crf.vocabulary_
     if isinstance(vocabulary, Vocabulary):
         if isinstance(attribute, str) and attribute in vocabulary:

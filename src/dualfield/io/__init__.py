@@ -1,10 +1,15 @@
 """Files: column files, CRFsuite's attribute and model files, JSON lines, and writing whole or not at all."""
 
-from dualfield.io.atomic import atomic_write, check_writable
-from dualfield.io.attributes import read_attributes, read_weighted_attributes, write_attributes
-from dualfield.io.columns import Sentence, read_columns, read_tokens, write_columns
-from dualfield.io.crfsuite_model import read_crfsuite_model
-from dualfield.io.json_lines import JsonSequences, read_json_lines, write_json_lines
+from typing import TYPE_CHECKING
+
+from dualfield._deferred import deferred
+
+if TYPE_CHECKING:
+    from dualfield.io.atomic import atomic_write, check_writable
+    from dualfield.io.attributes import read_attributes, read_weighted_attributes, write_attributes
+    from dualfield.io.columns import Sentence, read_columns, read_tokens, write_columns
+    from dualfield.io.crfsuite_model import read_crfsuite_model
+    from dualfield.io.json_lines import JsonSequences, read_json_lines, write_json_lines
 
 __all__ = [
     "JsonSequences",
@@ -21,3 +26,14 @@ __all__ = [
     "write_columns",
     "write_json_lines",
 ]
+
+__getattr__, __dir__ = deferred(
+    __name__,
+    {
+        "atomic": "atomic_write check_writable",
+        "attributes": "read_attributes read_weighted_attributes write_attributes",
+        "columns": "Sentence read_columns read_tokens write_columns",
+        "crfsuite_model": "read_crfsuite_model",
+        "json_lines": "JsonSequences read_json_lines write_json_lines",
+    },
+)

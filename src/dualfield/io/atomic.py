@@ -8,11 +8,9 @@ is a place to write to.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO, Any, Literal
 
 __all__ = ["atomic_write", "check_writable"]
@@ -40,26 +38,28 @@ def check_writable(path: PathLike) -> None:
         ...
     FileNotFoundError: cannot write 'missing/a.txt': the folder 'missing' does not exist; create it first.
     """
-    shown, target = os.fspath(path), Path(os.path.realpath(path))
-    folder = target.parent
+    shown, target = os.fspath(path), os.path.realpath(path)
+    folder = os.path.dirname(target)
     shown_folder = os.path.dirname(shown) or "."
     if not shown:
         raise FileNotFoundError("cannot write to an empty path; give a file name.")
-    if target.is_dir():
+    if os.path.isdir(target):
         raise IsADirectoryError(f"cannot write {shown!r}: it is a folder; give a file name.")
-    if target.exists():
+    if os.path.exists(target):
         if not os.access(target, os.W_OK):
             raise PermissionError(f"cannot write {shown!r}: the file is write-protected; choose another name.")
-        if not target.is_file():
+        if not os.path.isfile(target):
             return  # a device or a pipe: written in place
-    if not folder.exists():
+    if not os.path.exists(folder):
         # a/b.txt/c: the first part that is there may be a file
-        there = next(parent for parent in folder.parents if parent.exists())
-        if there.is_dir():
+        there = folder
+        while not os.path.exists(there):
+            there = os.path.dirname(there)
+        if os.path.isdir(there):
             raise FileNotFoundError(
                 f"cannot write {shown!r}: the folder {shown_folder!r} does not exist; create it first."
             )
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise NotADirectoryError(f"cannot write {shown!r}: {shown_folder!r} is not a folder; choose another path.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(f"cannot write {shown!r}: the folder {shown_folder!r} is not writable; choose another.")
@@ -96,20 +96,21 @@ def atomic_write(path: PathLike, mode: Literal["w", "wb"] = "w", *, encoding: st
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb'; found {mode!r}.")
     check_writable(path)
-    target = Path(os.path.realpath(path))
+    target = os.path.realpath(path)
     options: dict[str, Any] = {} if mode == "wb" else {"encoding": encoding, "newline": "\n"}
-    if target.exists() and not target.is_file():
+    if os.path.exists(target) and not os.path.isfile(target):
         with open(target, mode, **options) as file:
             yield file
         return
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(6).hex()}.tmp")
     # 0o666 less the umask, like any new file; tempfile's 0o600 would lock out the user's colleagues
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with open(descriptor, mode, **options) as file:
             yield file
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+        if os.path.exists(target):
+            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
         os.replace(temporary, target)
     except BaseException:
         with suppress(FileNotFoundError):

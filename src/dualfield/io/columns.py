@@ -19,9 +19,10 @@ from typing import IO, Any, Literal
 from dualfield import _core
 from dualfield.features.tokens import Tokens
 from dualfield.io.atomic import PathLike
+from dualfield.io.column_layout import column_layout
 from dualfield.io.content import open_text, read_content
 
-__all__ = ["Sentence", "column_layout", "read_columns", "read_tokens", "write_columns"]
+__all__ = ["Sentence", "read_columns", "read_tokens", "write_columns"]
 
 _BLANKS = " \t\n\r\f\v"
 _SPLIT = re.compile(f"[{_BLANKS}]+")
@@ -104,30 +105,6 @@ def read_tokens(
     if tokens.n_sentences == 0:
         raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
     return Tokens(tokens)
-
-
-def column_layout(format: str, separator: str | None, comment: str | None, docstart: str) -> dict[str, Any]:
-    """The reader's options as the core takes them; refuses those that make no sense."""
-    if format not in ("columns", "conllu"):
-        raise ValueError(f"there is no format {format!r}; expected 'columns' or 'conllu'.")
-    if docstart not in ("drop", "keep"):
-        raise ValueError(f"docstart must be 'drop' or 'keep'; found {docstart!r}.")
-    for what, text in (("separator", separator), ("comment", comment)):
-        if text is not None and (not text or "\n" in text):
-            raise ValueError(
-                f"the {what} must be a string without line breaks, at least one character; found {text!r}."
-            )
-        if text is not None and format == "conllu":
-            raise ValueError(f"CoNLL-U fixes the {what}; leave it out, or choose the format 'columns'.")
-    conllu = format == "conllu"
-    return {
-        "separator": "\t" if conllu else separator or "",
-        "comment": "#" if conllu else comment or "",
-        "conllu": conllu,
-        "drop_docstart": docstart == "drop",
-        "fewest": 10 if conllu else 0,
-        "most": 10 if conllu else 0,
-    }
 
 
 def read_columns(

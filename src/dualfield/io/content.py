@@ -17,14 +17,26 @@ from typing import IO, Any
 
 from dualfield.io.atomic import PathLike, atomic_write
 
-__all__ = ["GZIP", "is_utf8", "open_text", "read_content", "read_packed"]
+__all__ = ["CRFSUITE", "GZIP", "is_crfsuite_model", "is_utf8", "open_text", "read_content", "read_packed"]
 
 GZIP = b"\x1f\x8b"  # the first bytes of a packed file
+CRFSUITE = b"lCRF"  # and of a model of CRFsuite
 
 
 def is_utf8(encoding: str) -> bool:
     """Whether bytes of this encoding need no conversion; refuses an encoding that Python does not know."""
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+
+
+def is_crfsuite_model(path: PathLike) -> bool:
+    """Whether a file, packed or not, begins like a CRFsuite model."""
+    try:
+        with open(path, "rb") as file:
+            packed = file.read(len(GZIP)) == GZIP
+        with gzip.open(path) if packed else open(path, "rb") as file:
+            return file.read(len(CRFSUITE)) == CRFSUITE
+    except (OSError, EOFError, zlib.error):
+        return False  # whoever reads it says what is wrong
 
 
 def read_packed(path_or_file: PathLike | IO[Any]) -> tuple[str, str | bytes]:

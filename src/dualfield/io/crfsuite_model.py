@@ -19,10 +19,8 @@ Nothing of the file is trusted: an offset, a number or a string that does not fi
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,33 +28,27 @@ import numpy.typing as npt
 from dualfield.features.vocabulary import Vocabulary
 from dualfield.fields.chain_layout import ChainLayout
 from dualfield.io.atomic import PathLike
-from dualfield.io.content import GZIP, read_packed
+from dualfield.io.content import CRFSUITE, read_packed
 from dualfield.solution import Solution
 
 if TYPE_CHECKING:
     from dualfield.estimators import ChainCRF
+    from dualfield.estimators.chain_model import ChainModel
 
-__all__ = ["CRFSUITE", "is_crfsuite_model", "read_crfsuite_model"]
+__all__ = ["read_as", "read_crfsuite_model"]
 
-CRFSUITE = b"lCRF"  # the first bytes of a model
 _TYPE, _VERSION = b"FOMC", 100
 _HEADER_SIZE, _CHUNK_SIZE = 48, 12
 _CQDB_HEADER_SIZE, _CQDB_TABLES, _CQDB_BYTE_ORDER = 24, 256 * 8, 0x62445371
 _STATE, _TRANSITION = 0, 1
+_PARAMETERS = {
+    **{"state_features": "observed", "transitions": "observed"},
+    **{"bias": False, "begin": False, "end": False, "solver": "auto"},
+}
 _FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("destination", "<u4"), ("weight", "<f8")])
 
 Numbers = npt.NDArray[np.int64]
-
-
-def is_crfsuite_model(path: PathLike) -> bool:
-    """Whether a file, packed or not, begins like a CRFsuite model."""
-    try:
-        with open(path, "rb") as file:
-            packed = file.read(len(GZIP)) == GZIP
-        with gzip.open(path) if packed else open(path, "rb") as file:
-            return file.read(len(CRFSUITE)) == CRFSUITE
-    except (OSError, EOFError, zlib.error):
-        return False  # whoever reads it says what is wrong
+Model = TypeVar("Model", bound="ChainModel")
 
 
 def read_crfsuite_model(path_or_file: PathLike | IO[bytes]) -> ChainCRF:
@@ -81,11 +73,19 @@ def read_crfsuite_model(path_or_file: PathLike | IO[bytes]) -> ChainCRF:
     ValueError
         If the file is none of CRFsuite's models, or is damaged, with what is wrong.
     """
+    # estimators read and write model files, which are part of this package
+    from dualfield.estimators import ChainCRF
+
+    return read_as(ChainCRF, path_or_file)
+
+
+def read_as(kind: type[Model], path_or_file: PathLike | IO[bytes]) -> Model:
+    """What :func:`read_crfsuite_model` says, as a model of this kind."""
     name, content = read_packed(path_or_file)
     if isinstance(content, str):
         raise TypeError(f"{name} was opened as text; open it in binary mode.")
     try:
-        return _model(os.path.basename(name), _File(content))
+        return _model(kind, os.path.basename(name), _File(content))
     except _Damage as damage:
         raise ValueError(f"{name} cannot be read as a CRFsuite model: {damage}.") from None
 
@@ -118,10 +118,7 @@ class _File:
         return self.bytes[start : start + 4].tobytes()
 
 
-def _model(name: str, file: _File) -> ChainCRF:
-    # estimators read and write model files, which are part of this package
-    from dualfield.estimators import ChainCRF
-
+def _model(kind: type[Model], name: str, file: _File) -> Model:
     if file.tag(0) != CRFSUITE:
         raise _Damage(f"expected the first bytes to be {CRFSUITE.decode()}, found {file.tag(0)!r}")
     header = file.array("the header", 0, _HEADER_SIZE // 4).tolist()
@@ -164,7 +161,7 @@ def _model(name: str, file: _File) -> ChainCRF:
     pairs, state_weights = _sorted("state", flat, features["weight"][chosen])
     starts = np.searchsorted(pairs, np.arange(n_attributes + 1, dtype=np.int64) * n_labels).astype(np.int64)
 
-    crf = ChainCRF(state_features="observed", transitions="observed", bias=False, begin=False, end=False)
+    crf = kind._of_parameters(_PARAMETERS)
     crf.classes_, crf.vocabulary_ = classes, vocabulary
     rows = starts, (pairs % n_labels).astype(np.int32)
     crf.layout_ = ChainLayout(n_attributes, n_labels, transitions.astype(np.int32), rows, False, False, False)

@@ -23,8 +23,8 @@ from typing import IO, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.features.encode import encode
 from dualfield.features.encoded import Encoded
+from dualfield.features.encoding import encode
 from dualfield.features.labels import EncodedLabels
 from dualfield.features.tokens import Tokens
 from dualfield.features.vocabulary import Columns, Vocabulary

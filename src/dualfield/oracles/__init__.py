@@ -10,27 +10,32 @@ propagation, its tree-reweighted form (an upper bound on ``log Z``) and mean fie
 marginals, ``map_labels`` a labelling.
 """
 
-from dualfield.oracles.approximate import (
-    Approximation,
-    Labelling,
-    belief_propagation,
-    map_labels,
-    mean_field,
-    spanning_tree_probabilities,
-    tree_reweighted,
-)
-from dualfield.oracles.chain import (
-    decode_posterior,
-    entropy,
-    kbest,
-    log_marginals,
-    log_partition,
-    marginals,
-    sample,
-    viterbi,
-)
-from dualfield.oracles.junction_tree import ExactMarginals, JunctionTree
-from dualfield.oracles.spans import SpanRules, span_probabilities
+from typing import TYPE_CHECKING
+
+from dualfield._deferred import deferred
+
+if TYPE_CHECKING:
+    from dualfield.oracles.approximate import (
+        Approximation,
+        Labelling,
+        belief_propagation,
+        map_labels,
+        mean_field,
+        spanning_tree_probabilities,
+        tree_reweighted,
+    )
+    from dualfield.oracles.chain import (
+        decode_posterior,
+        entropy,
+        kbest,
+        log_marginals,
+        log_partition,
+        marginals,
+        sample,
+        viterbi,
+    )
+    from dualfield.oracles.junction_tree import ExactMarginals, JunctionTree
+    from dualfield.oracles.spans import SpanRules, span_probabilities
 
 __all__ = [
     "Approximation",
@@ -53,3 +58,14 @@ __all__ = [
     "tree_reweighted",
     "viterbi",
 ]
+
+__getattr__, __dir__ = deferred(
+    __name__,
+    {
+        "approximate": "Approximation Labelling belief_propagation map_labels mean_field "
+        "spanning_tree_probabilities tree_reweighted",
+        "chain": "decode_posterior entropy kbest log_marginals log_partition marginals sample viterbi",
+        "junction_tree": "ExactMarginals JunctionTree",
+        "spans": "SpanRules span_probabilities",
+    },
+)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 
 from dualfield import _core
+from dualfield.random_state import check_random_state
 
 __all__ = [
     "Marginals",

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 
 from dualfield import _core
 from dualfield.oracles.graph_arrays import checked_edges, checked_potentials
+from dualfield.random_state import check_random_state
 
 __all__ = ["ExactMarginals", "JunctionTree"]
 

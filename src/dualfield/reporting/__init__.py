@@ -1,20 +1,21 @@
 """What a person sees: progress, tables, and a model on one page."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dualfield.reporting.progress import ProgressBar
-from dualfield.reporting.table import Table
+from dualfield._deferred import deferred
 
 if TYPE_CHECKING:
     from dualfield.reporting.page import check_report, report
+    from dualfield.reporting.progress import ProgressBar
+    from dualfield.reporting.table import Table
 
 __all__ = ["ProgressBar", "Table", "check_report", "report"]
 
-
-def __getattr__(name: str) -> Any:
-    # The page draws on the whole package, which draws on the progress bar: it is imported when first asked for.
-    if name in ("check_report", "report"):
-        from dualfield.reporting import page
-
-        return getattr(page, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = deferred(
+    __name__,
+    {
+        "page": "check_report report",
+        "progress": "ProgressBar",
+        "table": "Table",
+    },
+)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from dualfield.calibration import Outcomes, Threshold, choose_threshold, outcomes, reliability
 from dualfield.inspection import top_bigrams, top_weights, transitions
@@ -32,7 +31,7 @@ from dualfield.reporting.scoring import (
 )
 
 if TYPE_CHECKING:
-    from dualfield.estimators import ChainCRF
+    from dualfield.estimators.chain_model import ChainModel
     from dualfield.solution import Solution
 
 __all__ = ["check_report", "report"]
@@ -72,7 +71,7 @@ class Scores:
 
 
 def report(
-    crf: ChainCRF,
+    crf: ChainModel,
     X: Any = None,
     y: Any = None,
     path: str | os.PathLike[str] = "out.html",
@@ -119,7 +118,7 @@ def report(
     '<!doctype html>'
     """
     check_report(path)
-    check_is_fitted(crf)
+    crf._check_fitted()
     if (X is None) != (y is None):
         given, missing = ("X", "y") if y is None else ("y", "X")
         raise ValueError(
@@ -140,7 +139,7 @@ def report(
             certificate=_certificate(crf.solution_),
             charts=_convergence(crf.solution_),
             history=_history(crf.solution_),
-            parameters=sorted((name, str(value)) for name, value in crf.get_params(deep=False).items()),
+            parameters=sorted((name, str(value)) for name, value in _parameters(crf).items()),
             n_attributes=len(crf.vocabulary_),
             n_bigrams=0 if crf.bigram_vocabulary_ is None else len(crf.bigram_vocabulary_),
             bigrams=top_bigrams(crf, _MOST_BIGRAMS).rows if crf.bigram_vocabulary_ is not None else (),
@@ -286,13 +285,19 @@ def _history(solution: Solution) -> dict[str, Any] | None:
     }
 
 
-def _transitions(crf: ChainCRF) -> dict[str, Any]:
+def _parameters(crf: ChainModel) -> dict[str, Any]:
+    """As an estimator has them, or as a plain model remembers them."""
+    parameters: dict[str, Any] = getattr(crf, "get_params", crf._plain_parameters)()
+    return parameters
+
+
+def _transitions(crf: ChainModel) -> dict[str, Any]:
     table = transitions(crf)
     weights = [abs(weight) for row in table.rows for weight in row[1:] if weight is not None]
     return {"table": table, "largest": max(weights, default=0.0) or 1.0}
 
 
-def _weights(crf: ChainCRF, scored: Scored | None) -> list[LabelWeights]:
+def _weights(crf: ChainModel, scored: Scored | None) -> list[LabelWeights]:
     """The lists of attributes, of the most frequent labels where there are very many."""
     labels = crf.classes_.tolist()
     chosen = list(range(len(labels)))
@@ -312,7 +317,7 @@ def _weights(crf: ChainCRF, scored: Scored | None) -> list[LabelWeights]:
     ]
 
 
-def _scores(crf: ChainCRF, scored: Scored) -> Scores:
+def _scores(crf: ChainModel, scored: Scored) -> Scores:
     tags = are_chunk_tags({*crf.classes_.tolist(), *(label for labels in scored.y for label in labels)})
     of = "entities" if tags else "tokens"
     held_out: Outcomes = outcomes(crf, scored.encoded, scored.y, of=of)  # type: ignore[arg-type]

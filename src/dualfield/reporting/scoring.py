@@ -15,7 +15,7 @@ from dualfield.inspection import explain
 from dualfield.metrics import Score
 
 if TYPE_CHECKING:
-    from dualfield.estimators import ChainCRF
+    from dualfield.estimators.chain_model import ChainModel
 
 __all__ = ["Confusion", "Mistake", "Scored", "confusion", "label_scores", "mistakes", "score_sequences", "words_of"]
 
@@ -74,7 +74,7 @@ class Mistake:
     cut_after: bool
 
 
-def score_sequences(crf: ChainCRF, X: Any, y: Any, words: Sequence[Sequence[str]] | None) -> Scored:
+def score_sequences(crf: ChainModel, X: Any, y: Any, words: Sequence[Sequence[str]] | None) -> Scored:
     """Encode, check and predict."""
     encoded = crf.encode(X)
     y = [list(labels) for labels in y]
@@ -87,7 +87,7 @@ def score_sequences(crf: ChainCRF, X: Any, y: Any, words: Sequence[Sequence[str]
     return Scored(encoded, y, predicted, true_codes, found_codes, marginals, shown)
 
 
-def label_scores(crf: ChainCRF, scored: Scored) -> dict[str, Score]:
+def label_scores(crf: ChainModel, scored: Scored) -> dict[str, Score]:
     """Precision, recall and F1 of each label over tokens."""
     labels = len(crf.classes_)
     right = scored.true_codes == scored.found_codes
@@ -100,7 +100,7 @@ def label_scores(crf: ChainCRF, scored: Scored) -> dict[str, Score]:
     }
 
 
-def confusion(crf: ChainCRF, scored: Scored) -> Confusion:
+def confusion(crf: ChainModel, scored: Scored) -> Confusion:
     """The table of true and predicted labels; of very many labels, those with the most errors."""
     labels = len(crf.classes_)
     known = scored.true_codes >= 0
@@ -114,7 +114,7 @@ def confusion(crf: ChainCRF, scored: Scored) -> Confusion:
     return Confusion(names, counts[np.ix_(chosen, chosen)].tolist(), labels - len(chosen))
 
 
-def mistakes(crf: ChainCRF, scored: Scored, n: int = 12) -> list[Mistake]:
+def mistakes(crf: ChainModel, scored: Scored, n: int = 12) -> list[Mistake]:
     """The wrong labels of largest marginal, at most one of a sequence, with the reasons for them."""
     positions = np.arange(len(scored.found_codes))
     sure = scored.marginals[positions, scored.found_codes]
@@ -125,7 +125,7 @@ def mistakes(crf: ChainCRF, scored: Scored, n: int = 12) -> list[Mistake]:
     return [_mistake(crf, scored, int(owner[k]), int(order[k])) for k in np.sort(first)[:n]]
 
 
-def _mistake(crf: ChainCRF, scored: Scored, sequence: int, place: int) -> Mistake:
+def _mistake(crf: ChainModel, scored: Scored, sequence: int, place: int) -> Mistake:
     offset, end = (int(k) for k in scored.encoded.offsets[sequence : sequence + 2])
     t = place - offset
     truth, found = scored.y[sequence], scored.predicted[sequence]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from dualfield.fields.base import Choice
 from dualfield.solvers.adagrad import AdaGrad
 from dualfield.solvers.base import Bound, Run, Solver
@@ -68,7 +66,7 @@ def resolve(solver: Solver | str, auto: Choice, n_jobs: int | None = 1) -> Solve
     if isinstance(solver, str) and (solver == "auto" or solver in _BY_NAME):
         name, options = (auto.name, auto.options) if solver == "auto" else (solver, {})
         kind = _BY_NAME[name]
-        threads = {"n_jobs": n_jobs} if any(field.name == "n_jobs" for field in fields(kind)) else {}
+        threads = {"n_jobs": n_jobs} if hasattr(kind, "n_jobs") else {}
         return kind(**options, **threads)
     names = ", ".join(repr(name) for name in ("auto", *_BY_NAME))
     raise ValueError(f"solver must be one of {names}, or an object from dualfield.solvers; got {solver!r}.")

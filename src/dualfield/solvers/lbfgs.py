@@ -57,7 +57,9 @@ class LBFGS(Solver):
         if field.l1 > 0 or field.centre is not None:
             core = compiled("OWLQN", field)(field.core, self.corrections, field.l1, field.centre, threads)
             return LBFGSRun(self, field, core)
-        return LBFGSRun(self, field, compiled("LBFGS", field)(field.core, self.corrections, _EVERY_BLOCK, 1.0, threads, seed))
+        return LBFGSRun(
+            self, field, compiled("LBFGS", field)(field.core, self.corrections, _EVERY_BLOCK, 1.0, threads, seed)
+        )
 
 
 class LBFGSRun(Run):

@@ -55,18 +55,18 @@ class OEG(DualSolver):
         Mairal & Harchaoui 2015). κ adapts itself. Under weak regularisation this saves most of the passes; under
         strong it costs little. Two more vectors as long as the weights.
     n_jobs : int or None
-        Threads; −1 for all cores. With more than one, 8 blocks a thread are updated at a time from the same weights, and
-        each step reckons with the curvature of the others. The result depends on how many threads there are, but not on
-        their timing.
+        Threads; −1 for all cores. With more than one, 8 blocks a thread are updated at a time from the same weights,
+        and each step reckons with the curvature of the others. The result depends on how many threads there are, but
+        not on their timing.
     step : {"secant", "published"}
         How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
         says; or up by 1.05, as published.
 
     Notes
     -----
-    Every block begins at its truth, and adds nothing to w until its first update takes it to the potentials θ plus those of
-    independent labels, each wrong with probability ε; ε is steered by the slope at which such steps end. So the first
-    pass already learns from block to block.
+    Every block begins at its truth, and adds nothing to w until its first update takes it to the potentials θ plus
+    those of independent labels, each wrong with probability ε; ε is steered by the slope at which such steps end. So
+    the first pass already learns from block to block.
 
     Examples
     --------

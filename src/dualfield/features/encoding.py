@@ -7,14 +7,13 @@ encoder of that form: :mod:`~dualfield.features.attributes` for dicts and lists 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
-from dualfield.features.arrays import encode_arrays
 from dualfield.features.attributes import encode_dicts, encode_strings
 from dualfield.features.encoded import Encoded
 from dualfield.features.vocabulary import Columns, Vocabulary
@@ -85,6 +84,8 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None, *, bigrams: A
             raise TypeError(
                 "X holds arrays but the model was trained on named attributes; give dicts or lists of strings."
             )
+        from dualfield.features.arrays import encode_arrays  # needs SciPy, which names do without
+
         return encode_arrays(sequences, vocabulary)
     if isinstance(vocabulary, Columns):
         raise TypeError(
@@ -94,9 +95,15 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None, *, bigrams: A
     return encode_dicts(sequences, vocabulary) if form == "dict" else encode_strings(sequences, vocabulary)
 
 
+def _is_sparse(matrix: Any) -> bool:
+    # Where nobody has imported SciPy's matrices, there are none.
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(matrix))
+
+
 def _as_list(X: Any) -> list[Any]:
     """The sequences, each a list, a tuple, or a matrix."""
-    if sparse.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"):
+    if _is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"):
         raise TypeError("X is one matrix, which is a single sequence; expected a list of sequences; wrap it as [X].")
     if isinstance(X, (str, bytes, Mapping)) or not isinstance(X, Iterable):
         raise TypeError(f"X is of type {type(X).__name__}; expected a list of sequences, each {_EXPECTED_SEQUENCE}.")
@@ -109,7 +116,7 @@ def _as_list(X: Any) -> list[Any]:
 
 
 def _as_sequence(number: int, sequence: Any) -> Any:
-    if isinstance(sequence, (list, tuple)) or sparse.issparse(sequence):
+    if isinstance(sequence, (list, tuple)) or _is_sparse(sequence):
         return sequence
     if isinstance(sequence, (str, bytes, Mapping, set, frozenset)) or (
         not isinstance(sequence, Iterable) and not hasattr(sequence, "__array__")

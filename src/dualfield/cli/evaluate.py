@@ -1,0 +1,62 @@
+"""``dualfield eval``."""
+
+from __future__ import annotations
+
+from dualfield.cli.data import input_of, layout_of, load_model, read_for_eval
+from dualfield.cli.machine import print_json, score_record
+from dualfield.cli.options import (
+    AsJson,
+    AsTrained,
+    Comment,
+    ConfigFile,
+    Encoding,
+    FormatAsTrained,
+    InputFile,
+    ModelFile,
+    Separator,
+    say,
+)
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    file: InputFile,
+    model: ModelFile,
+    format: FormatAsTrained = None,
+    separator: Separator = None,
+    comment: Comment = None,
+    docstart: AsTrained = None,
+    encoding: Encoding = "utf-8",
+    as_json: AsJson = False,
+    config: ConfigFile = None,
+) -> None:
+    """Score a model on a labelled file: accuracy and, for chunk labels, precision, recall and F1.
+
+    Example: dualfield eval test.txt -m chunker.safetensors --json
+    """
+    from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
+
+    crf = load_model(model)
+    given = format.value if format else None
+    source = input_of(crf.column_features_, given, crf.bigram_vocabulary_ is not None)
+    layout = layout_of(source, given, separator, comment, docstart.value if docstart else None)
+    data = read_for_eval(file, crf, source, layout, encoding)
+    y = data.y.tolist()
+    known = set(crf.classes_.tolist())
+    unseen = sum(label not in known for sequence in y for label in sequence)
+    if unseen:
+        say(
+            f"Warning: {unseen} label{'' if unseen == 1 else 's'} of {file} did not occur in training; "
+            "counted as errors."
+        )
+    if data.weights is not None:
+        say("Warning: the weights of the sequences are for training; here all count alike.")
+    predicted = crf.predict(data.X)
+    scores = chunk_scores(y, predicted) if are_chunk_tags(known.union(*y)) else None
+    if as_json:
+        print_json(score_record(scores, data.X.n_positions, token_accuracy(y, predicted), unseen))
+    elif scores is not None:
+        print(scores)
+    else:
+        print(f"{data.X.n_positions:,} tokens, {token_accuracy(y, predicted):.2%} with the right label")

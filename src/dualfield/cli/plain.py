@@ -1,0 +1,40 @@
+"""The plain arguments of ``dualfield tag``, read without the library that reads all others.
+
+Typer takes longer to import than a file of some thousand sentences takes to be labelled, and ``tag`` is what programs
+call again and again. Whatever is not plain is left to Typer: other options, help, and everything that is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+__all__ = ["plain_tag"]
+
+_OPTIONS = {"-m": "model", "--model": "model", "-o": "output", "--output": "output"}
+
+
+def plain_tag(arguments: Sequence[str]) -> tuple[str, str, str] | None:
+    """The file, the model and the output of ``tag``; None where there is anything else.
+
+    Examples
+    --------
+    >>> plain_tag(["tag", "new.txt", "-m", "chunker.safetensors"])
+    ('new.txt', 'chunker.safetensors', '-')
+    >>> plain_tag(["tag", "new.txt", "-m", "chunker.safetensors", "--strict"]) is None
+    True
+    """
+    if not arguments or arguments[0] != "tag" or "_DUALFIELD_COMPLETE" in os.environ:
+        return None
+    found: dict[str, str] = {}
+    rest = iter(arguments[1:])
+    for argument in rest:
+        name, value = "file", argument
+        if argument in _OPTIONS:
+            name, value = _OPTIONS[argument], next(rest, "-?")
+        if name in found or (value.startswith("-") and value != "-"):
+            return None
+        found[name] = value
+    if "file" not in found or "model" not in found:
+        return None
+    return found["file"], found["model"], found.get("output", "-")

@@ -1,0 +1,58 @@
+"""What ``dualfield tag`` does."""
+
+from __future__ import annotations
+
+from dualfield.cli.column_features import Recipe
+from dualfield.cli.column_tagger import column_tagger
+from dualfield.cli.conduct import say
+from dualfield.cli.data import GIVEN, GIVEN_BY_CRFSUITE, input_of, layout_of, load_model
+from dualfield.cli.stream import Tagger, open_sink, tag_columns
+from dualfield.io.atomic import check_writable
+from dualfield.io.content import is_crfsuite_model
+from dualfield.io.model_file import read_parts
+
+__all__ = ["tag_file"]
+
+
+def tag_file(
+    file: str,
+    model: str,
+    output: str = "-",
+    format: str | None = None,
+    separator: str | None = None,
+    comment: str | None = None,
+    docstart: str | None = None,
+    encoding: str = "utf-8",
+    strict: bool = False,
+) -> None:
+    """Label a file; the arguments are the options of the command."""
+    if output != "-":
+        check_writable(output)
+    parts, description = ({}, {"column_features": GIVEN_BY_CRFSUITE}) if is_crfsuite_model(model) else read_parts(model)
+    bigrams = "bigram_columns" in description
+    source = input_of(description.get("column_features"), format, bigrams)
+    layout = layout_of(source, format, separator, comment, docstart)
+    if layout.format in GIVEN:
+        # With the model as the estimators have it, which takes NumPy; a column file does without.
+        from dualfield.cli.tag_sequences import tag_attributes, tag_json_lines
+
+        crf = load_model(model)
+        with open_sink(output) as sink:
+            if layout.format == "attributes":
+                counts = tag_attributes(file, sink, crf, encoding)
+            else:
+                counts = tag_json_lines(file, sink, crf, source, encoding, strict, say)
+    else:
+        assert isinstance(source, Recipe)
+        tagger: Tagger
+        if bigrams:
+            from dualfield.cli.model_tagger import ModelTagger
+
+            tagger = ModelTagger(load_model(model), source, layout, strict)
+        else:
+            tagger = column_tagger(model, parts, description, source, layout, strict)
+        with open_sink(output) as sink:
+            counts = tag_columns(file, sink, tagger, source.widths, encoding, say)
+    if counts.passed_on:
+        total = counts.labelled + counts.passed_on
+        say(f"Warning: {counts.passed_on:,} of {total:,} sentences were passed on without labels.")

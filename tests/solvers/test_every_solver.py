@@ -172,6 +172,8 @@ def test_history_has_one_row_a_pass(solver: Solver, name: str) -> None:
 def test_the_recorded_dual_never_decreases(solver: Solver, name: str) -> None:
     if getattr(solver, "accelerate", False):
         pytest.skip("what rises is the dual of each proximal problem")
+    if getattr(solver, "n_jobs", 1) > 1:
+        pytest.skip("steps that are taken together may lower it")
     solution = solve(problem(name), solver, tol=1e-6, max_passes=200, random_state=5)
     dual = solution.history["dual"]
     dual = dual[~np.isnan(dual)]  # where the method knows of one

@@ -1,5 +1,7 @@
-"""How far IDAL comes by default: the relative distance from the optimum, found by L-BFGS, after so many passes, and what is
-certified at the end. On three chains of 100 nodes under three penalties, and one 20 × 20 grid with 2, 3 and 5 labels.
+"""How far IDAL comes by default.
+
+The relative distance from the optimum, found by L-BFGS, after so many passes, and what is certified at the end: on
+three chains of 100 nodes under three penalties, and on one 20 × 20 grid with two, three and five labels.
 
     python benchmarks/papers/hu_obozinski_2018/defaults.py [--quick]
 """

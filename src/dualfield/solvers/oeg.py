@@ -56,8 +56,8 @@ class OEG(DualSolver):
         strong it costs little. Two more vectors as long as the weights.
     n_jobs : int or None
         Threads; −1 for all cores. With more than one, 8 blocks a thread are updated at a time from the same weights,
-        and each step reckons with the curvature of the others. The result depends on how many threads there are, but
-        not on their timing.
+        and each step reckons with the curvature of the others, as measured; now and then a window may lower the dual.
+        The result depends on how many threads there are, but not on their timing.
     step : {"secant", "published"}
         How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
         says; or up by 1.05, as published.

@@ -67,8 +67,8 @@ class SDCA(DualSolver):
         strong it costs little. Two more vectors as long as the weights.
     n_jobs : int or None
         Threads; −1 for all cores. With more than one, 8 blocks a thread are updated at a time from the same weights,
-        and each step reckons with the curvature of the others. The result depends on how many threads there are, but
-        not on their timing.
+        and each step reckons with the curvature of the others, as measured; now and then a window may lower the dual.
+        The result depends on how many threads there are, but not on their timing.
     step : {"newton", "newton-1", "golden", "guaranteed"} or float in (0, 1]
         How γ is found. "newton": Newton's method on the derivative of the dual along the segment. "golden": golden
         sections on its values. "guaranteed": ``γ = l2 / (l2 + max_i c_i R_i)`` with

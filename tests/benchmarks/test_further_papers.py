@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from benchmarks.papers.cells import Workbench
 from benchmarks.papers.crfsuite_model import as_sequences, objective_of_model, train_crfsuite
+from benchmarks.papers.everything import FIGURES
+from benchmarks.papers.harness import Figure, Shown
 from benchmarks.papers.hu_obozinski_2018.theorem_1 import Means, OuterIterations
 from benchmarks.papers.le_priol_2017.figures_1_and_2_mixtures import Formulas, Identities
 from benchmarks.papers.results import Results
@@ -33,6 +35,15 @@ TAGS = ["O", "B-a", "I-a", "B-b", "I-b"]
 @pytest.fixture
 def bench(tmp_path: Path) -> Workbench:
     return Workbench(Results(tmp_path / "cells.jsonl"), quick=True)
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+def test_a_figure_is_shown_before_anything_is_measured(figure: Figure, bench: Workbench, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    shown = Shown(figure, bench, tmp_path)
+    figure.draw(shown)
+    figure.tables(shown)
+    assert not any(claim.verdict.startswith("holds") for claim in figure.judge(shown))
 
 
 # ---- chains -----------------------------------------------------------------------------------------------

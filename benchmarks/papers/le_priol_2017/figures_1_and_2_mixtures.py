@@ -230,7 +230,8 @@ class Mixtures(Figure):
         methods.set(xlabel="passes", ylabel="(P − P*) / P*", title="Ten classes: methods")
         steps.set(xlabel="passes", title="Ten classes: steps of SDCA")
         for axes in (methods, steps):
-            axes.legend(fontsize=6.5)
+            if axes.has_data():
+                axes.legend(fontsize=6.5)
         shown.save(figure)
 
     def judge(self, shown: Shown) -> list[Claim]:

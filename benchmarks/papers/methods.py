@@ -6,7 +6,9 @@ by Collins et al. (2008): uniform draws, steps up by 1.05. Methods whose step is
 
 from __future__ import annotations
 
-from benchmarks.papers.cells import Cell, Curve, Tuned
+from collections.abc import Iterable
+
+from benchmarks.papers.cells import Cell, Curve, Optimum, Tuned
 from benchmarks.papers.results import Row
 
 __all__ = ["FEWER_PASSES", "METHODS", "PASSES", "QUICK_PASSES", "label_with_step", "method_cell", "sdca"]
@@ -58,6 +60,15 @@ def method_cell(method: str, dataset: str, quick: bool = False, l2: float = 1.0)
     if quick:
         return Curve(dataset, solver, QUICK_PASSES, l2)
     return Curve(dataset, solver, (PASSES if method in _TO_THE_END and l2 == 1 else FEWER_PASSES)[dataset], l2)
+
+
+def cells_of(methods: Iterable[str], datasets: Iterable[str], quick: bool) -> list[Cell]:
+    """On each of the data sets, the optimum and these methods."""
+    methods = tuple(methods)
+    cells: list[Cell] = []
+    for dataset in datasets:
+        cells += [Optimum(dataset), *(method_cell(method, dataset, quick) for method in methods)]
+    return cells
 
 
 def label_with_step(method: str, result: Row) -> str:

@@ -33,7 +33,7 @@ class NodeFeatures {
 
     // Potentials of the block's nodes: a bias, where it is not null, and the weights of their attributes.
     void score(Index i, const double* w, const double* bias, double* theta) const {
-        if (stride_ == labels_ && labels_ % 8 != 0) return score_few(i, w, bias, theta);
+        if (labels_ < 8) return score_few(i, w, bias, theta);
         const Index last = data_.indptr[offset(i) + length(i)];
         for (Index t = 0; t < length(i); ++t) {
             const Index p = offset(i) + t;
@@ -59,7 +59,7 @@ class NodeFeatures {
             if (row < T) {
                 rows_.add_masked(attribute, 1.0, labels_, counts.data() + row * stride_, theta + row * labels_);
             } else {
-                rows_.mask(1, &attribute, stride_, counts.data() + row * stride_);
+                rows_.mask(attribute, stride_, counts.data() + row * stride_);
             }
         }
         for (Index t = 0; t < T; ++t)

@@ -64,13 +64,7 @@ class AllPairs {
         }
     }
 
-    // The squared norm of those counts, of n count rows, that have a weight; clears the padding.
-    double squared_norm_of(Index n, const std::int32_t*, Index stride, double* counts) const {
-        for (Index u = 0; u < n; ++u) std::fill(counts + u * stride + labels_, counts + (u + 1) * stride, 0.0);
-        return squared_norm(n * stride, counts);
-    }
-
-    // The same of the one row of an attribute, as it is.
+    // The squared norm of those counts of a row that have a weight.
     double squared_norm_in_row(std::int32_t, Index stride, const double* counts) const {
         return squared_norm(stride, counts);
     }
@@ -90,8 +84,8 @@ class AllPairs {
         return dot(labels_, w + start(attribute), counts);
     }
 
-    // Of n count rows, sets to zero the counts that have no weight.
-    void mask(Index, const std::int32_t*, Index, double*) const {}
+    // Sets to zero the counts of a row that have no weight.
+    void mask(std::int32_t, Index, double*) const {}
 
     Index length(std::int32_t) const { return labels_; }
 
@@ -159,17 +153,11 @@ class ObservedPairs {
         });
     }
 
-    double squared_norm_of(Index n, const std::int32_t* attributes, Index stride, const double* counts) const {
-        double total = 0.0;
-        for (Index u = 0; u < n; ++u, counts += stride)
-            for_each_word(attributes[u], stride, [&](std::uint32_t bits, Index, Index k, Index) {
-                total += squared_norm_at(bits, counts + k);
-            });
-        return total;
-    }
-
     double squared_norm_in_row(std::int32_t attribute, Index stride, const double* counts) const {
-        return squared_norm_of(1, &attribute, stride, counts);
+        double total = 0.0;
+        for_each_word(attribute, stride,
+                      [&](std::uint32_t bits, Index, Index k, Index) { total += squared_norm_at(bits, counts + k); });
+        return total;
     }
 
     void add_masked(std::int32_t attribute, double a, Index stride, const double* counts, double* out) const {
@@ -191,11 +179,10 @@ class ObservedPairs {
         return total;
     }
 
-    void mask(Index n, const std::int32_t* attributes, Index stride, double* counts) const {
-        for (Index u = 0; u < n; ++u, counts += stride)
-            for_each_word(attributes[u], stride, [&](std::uint32_t bits, Index, Index k, Index places) {
-                clear_outside(bits, places, counts + k);
-            });
+    void mask(std::int32_t attribute, Index stride, double* counts) const {
+        for_each_word(attribute, stride, [&](std::uint32_t bits, Index, Index k, Index places) {
+            clear_outside(bits, places, counts + k);
+        });
     }
 
    private:

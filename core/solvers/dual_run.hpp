@@ -3,8 +3,8 @@
 //
 // Updates come in *windows* of different blocks. All blocks of a window look at the same weights, each on whatever thread
 // is free, and find their steps; then the weights take all the directions, each thread for a part of the weights; then
-// the steps are recorded, in the order of the draws. So nothing depends on the number of threads or on their timing, but
-// on the length of the window: one, for one thread, is the method as published.
+// the steps are recorded, in the order of the draws. So nothing depends on the timing of threads, and on their number
+// only by rounding; it does on the length of the window: one, for one thread, is the method as published.
 // Steps of one window do not know of each other. Where their directions have a common part, the quadratic term of the
 // dual is larger than the sum of theirs, so each step reckons with it `crowding` times:
 //     crowding = |sum of directions|^2 / sum |direction|^2, as found in the windows before, and at least 1.
@@ -131,7 +131,6 @@ class DualRun {
     }
     double chi() const { return sampler_.non_uniformity_of_gaps(); }
     double epsilon() const { return epsilon_; }
-    double crowding() const { return crowding_; }
     double kappa() const { return acceleration_.kappa(); }  // 0 without acceleration
     Index draws_per_pass() const { return sampler_.draws_per_pass(); }
     Index updates() const { return updates_; }
@@ -265,6 +264,10 @@ class DualRun {
         return size;
     }
 
+    bool in_window(Index i, Index size) const {
+        return std::any_of(slots_.begin(), slots_.begin() + size, [i](const Slot& slot) { return slot.block == i; });
+    }
+
     // The longest first, so that no thread waits long at the end of a window.
     void order_by_length(Index size) {
         schedule_.resize(size);
@@ -272,9 +275,6 @@ class DualRun {
         std::stable_sort(schedule_.begin(), schedule_.end(), [&](Index x, Index y) {
             return field_.compact_size(slots_[x].block) > field_.compact_size(slots_[y].block);
         });
-    }
-    bool in_window(Index i, Index size) const {
-        return std::any_of(slots_.begin(), slots_.begin() + size, [i](const Slot& slot) { return slot.block == i; });
     }
 
     void update_window(Index size, Team& team) {

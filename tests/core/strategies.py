@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -40,3 +41,12 @@ def chains(draw: st.DrawFn, max_labellings: int = 256, bounds: st.SearchStrategy
     node = draw(hnp.arrays(np.float64, (length, labels), elements=values))
     edge_shape = (labels, labels) if shared else (length - 1, labels, labels)
     return node, draw(hnp.arrays(np.float64, edge_shape, elements=values))
+
+
+# Weights of a field, from none to such that probabilities underflow.
+scales = pytest.mark.parametrize("scale", [0.0, 0.5, 20.0, 2000.0])
+
+
+def weights(field: Any, scale: float, seed: int = 0) -> npt.NDArray[np.float64]:
+    """Normal weights of this size."""
+    return scale * np.random.default_rng(seed).normal(size=field.dimension)

@@ -13,18 +13,13 @@ from hypothesis import strategies as st
 from dualfield import LBFGS, OEG, SDCA, Constraints, _core, fields, solve
 from dualfield.features import encode
 from dualfield.solvers.base import compiled
-from tests.core.strategies import assert_close, few_examples
+from tests.core.strategies import assert_close, few_examples, scales, weights
 from tests.enumeration import Enumeration, entropy, joint_of_marginals
 from tests.written_out import WrittenOut
 from tests.zoo import PROBLEMS, bigram_sequences, problem, reference
 
 every_problem = pytest.mark.parametrize("name", [name for name in PROBLEMS if name.startswith("bigrams")])
 unconstrained = pytest.mark.parametrize("name", ["bigrams", "bigrams-valued", "bigrams-observed"])
-scales = pytest.mark.parametrize("scale", [0.0, 0.5, 20.0, 2000.0])
-
-
-def weights(field: Any, scale: float, seed: int = 0) -> Any:
-    return scale * np.random.default_rng(seed).normal(size=field.dimension)
 
 
 @every_problem

@@ -12,17 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dualfield import Constraints, _core, fields
-from tests.core.strategies import assert_close, few_examples
+from tests.core.strategies import assert_close, few_examples, scales, weights
 from tests.enumeration import all_labellings
 from tests.written_out import WrittenOut, allowed_rows
 from tests.zoo import PROBLEMS, constrained, problem
 
 every_constrained = pytest.mark.parametrize("name", [name for name in PROBLEMS if constrained(name)])
-scales = pytest.mark.parametrize("scale", [0.0, 0.5, 20.0, 2000.0])
-
-
-def weights(field: Any, scale: float, seed: int = 0) -> Any:
-    return scale * np.random.default_rng(seed).normal(size=field.dimension)
 
 
 @every_constrained

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
-from benchmarks.papers.cells import Cell, Optimum
+from benchmarks.papers.cells import Cell
 from benchmarks.papers.claims import ORACLE_CALLS, UPDATES, Claim
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.harness import Figure, Shown, main
-from benchmarks.papers.methods import method_cell
+from benchmarks.papers.methods import cells_of
 
 METHODS = ("SDCA-GAP", "SAG-NUS*", "SDCA", "OEG", "SAG-NUS", "OEG-GAP")
 SPARSE = ("conll", "ner", "pos")
@@ -25,10 +25,7 @@ class Comparison(Figure):
     title = "Le Priol et al. 2018, Figures 4 and 6: SDCA, OEG and SAG"
 
     def cells(self, quick: bool) -> list[Cell]:
-        cells: list[Cell] = []
-        for dataset in DATASETS:
-            cells += [Optimum(dataset), *(method_cell(method, dataset, quick) for method in METHODS)]
-        return cells
+        return cells_of(METHODS, DATASETS, quick)
 
     def draw(self, shown: Shown) -> None:
         figure, panels = shown.panels(8, rows=2)

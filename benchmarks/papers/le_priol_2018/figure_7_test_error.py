@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
-from benchmarks.papers.cells import Cell, Optimum
+from benchmarks.papers.cells import Cell
 from benchmarks.papers.claims import Claim
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.figures import STYLES, plot
 from benchmarks.papers.harness import AXES, Figure, Shown, main
-from benchmarks.papers.methods import method_cell
+from benchmarks.papers.methods import cells_of
 
 METHODS = ("SDCA-GAP", "SDCA", "OEG", "SAG-NUS", "SAG-NUS*")
 FEW = 10  # passes
@@ -28,10 +28,7 @@ class TestError(Figure):
     title = "Le Priol et al. 2018, Figure 7: test error"
 
     def cells(self, quick: bool) -> list[Cell]:
-        cells: list[Cell] = []
-        for dataset in DATASETS:
-            cells += [Optimum(dataset), *(method_cell(method, dataset, quick) for method in METHODS)]
-        return cells
+        return cells_of(METHODS, DATASETS, quick)
 
     def draw(self, shown: Shown) -> None:
         figure, panels = shown.panels(4, rows=2)

@@ -13,12 +13,12 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
-from benchmarks.papers.cells import Cell, Optimum, Sizes
+from benchmarks.papers.cells import Cell, Sizes
 from benchmarks.papers.claims import Claim, needed
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.figures import STYLES
 from benchmarks.papers.harness import Figure, Shown, main
-from benchmarks.papers.methods import method_cell
+from benchmarks.papers.methods import cells_of
 
 METHODS = ("SDCA-GAP", "SDCA", "SAG-NUS")
 LEVEL = 1e-4
@@ -34,10 +34,7 @@ class Sparsity(Figure):
     title = f"Le Priol et al. 2018, section 6.4: sparsity and updates to {LEVEL:g}"
 
     def cells(self, quick: bool) -> list[Cell]:
-        cells: list[Cell] = [Sizes(name) for name in DATASETS]
-        for dataset in DATASETS:
-            cells += [Optimum(dataset), *(method_cell(method, dataset, quick) for method in METHODS)]
-        return cells
+        return [*map(Sizes, DATASETS), *cells_of(METHODS, DATASETS, quick)]
 
     def measures(self, shown: Shown, dataset: str) -> dict[str, float] | None:
         sizes = shown.result(Sizes(dataset))

@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
-from benchmarks.papers.cells import Cell, Curve, Optimum
+from benchmarks.papers.cells import Cell, Curve
 from benchmarks.papers.claims import ORACLE_CALLS, Claim, Run
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.harness import Figure, Shown, main
-from benchmarks.papers.methods import method_cell
+from benchmarks.papers.methods import cells_of
 
 METHODS = ("SAG-NUS*", "L-BFGS", "ASG", "Hybrid", "SAG", "SG", "SAG-NUS", "AdaGrad", "Pegasos")
 HORIZON = {"ocr": 30, "conll": 15, "ner": 15, "pos": 8}  # effective passes at which the methods are compared
@@ -31,9 +31,7 @@ class Training(Figure):
     title = "Schmidt et al. 2015, Figure 1: nine methods on four tasks"
 
     def cells(self, quick: bool) -> list[Cell]:
-        cells: list[Cell] = []
-        for dataset in DATASETS:
-            cells += [Optimum(dataset), *(method_cell(method, dataset, quick) for method in METHODS)]
+        cells = cells_of(METHODS, DATASETS, quick)
         return cells if quick else [*cells, *(Curve(dataset, RIVAL, passes) for dataset, passes in LATER.items())]
 
     def horizon(self, shown: Shown, dataset: str) -> float:

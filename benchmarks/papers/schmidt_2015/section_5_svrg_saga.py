@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
-from benchmarks.papers.cells import Cell, Optimum
+from benchmarks.papers.cells import Cell
 from benchmarks.papers.claims import ORACLE_CALLS, UPDATES, Claim
 from benchmarks.papers.harness import Figure, Shown, main
-from benchmarks.papers.methods import method_cell
+from benchmarks.papers.methods import cells_of
 
 METHODS = ("SAG-NUS*", "SVRG", "SAGA-NUS*", "SAG")
 TASKS = ("ocr", "ner")
@@ -24,10 +24,7 @@ class Relatives(Figure):
     title = "Schmidt et al. 2015, section 5: SVRG and SAGA beside SAG"
 
     def cells(self, quick: bool) -> list[Cell]:
-        cells: list[Cell] = []
-        for dataset in TASKS:
-            cells += [Optimum(dataset), *(method_cell(method, dataset, quick) for method in METHODS)]
-        return cells
+        return cells_of(METHODS, TASKS, quick)
 
     def draw(self, shown: Shown) -> None:
         figure, panels = shown.panels(2)

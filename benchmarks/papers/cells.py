@@ -174,7 +174,8 @@ class Curve(Cell):
 
     def __str__(self) -> str:
         weak = "" if self.l2 == 1 else f", l2 = {self.l2:g}"
-        return f"{self.dataset}{weak}: {self.solver}, {self.passes} passes"
+        seed = "" if self.seed == 0 else f", seed {self.seed}"
+        return f"{self.dataset}{weak}: {self.solver}, {self.passes} passes{seed}"
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,17 @@
 * *reaches*: a run comes within a level in the passes it was given, or fails to.
 
 Between evaluations the logarithm of the suboptimality is taken as linear. A run that has not reached a
-level needs more than it was given; where that does not settle the matter there is no answer. The verdict: "holds" if
-every answer is yes, "does not hold" if none is, "holds partly" otherwise.
+level needs more than it was given; where that does not settle the matter there is no answer. Where a run was repeated
+with other seeds, an answer is one that all of them give. The verdict: "holds" if every answer is yes, "does not hold"
+if none is, "holds partly" otherwise.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import median_high
 
 import numpy as np
 
@@ -29,12 +31,18 @@ UPDATES, ORACLE_CALLS = "updates", "oracle_calls"
 
 @dataclass(frozen=True)
 class Run:
-    """A curve with its name and the optimum that it is measured against."""
+    """A curve with its name and the optimum that it is measured against; ``others`` are those of other seeds."""
 
     name: str
     task: str
     result: Row
     optimum: float
+    others: tuple[Row, ...] = ()
+
+    @property
+    def seeds(self) -> list[Run]:
+        """The runs of all seeds, this one first."""
+        return [replace(self, result=result, others=()) for result in (self.result, *self.others)]
 
     @property
     def suboptimality(self) -> np.ndarray:
@@ -54,7 +62,16 @@ class Run:
 
 
 def needed(run: Run, level: float, unit: str = UPDATES) -> float | None:
-    """How many updates or oracle calls, in multiples of n, until within a level; None if it was not reached."""
+    """How many updates or oracle calls, in multiples of n, until within a level; None if it was not reached.
+
+    Of several seeds, the median.
+    """
+    found = [_needed(one, level, unit) for one in run.seeds]
+    middle = median_high(math.inf if count is None else count for count in found)
+    return middle if middle < math.inf else None
+
+
+def _needed(run: Run, level: float, unit: str) -> float | None:
     values, counts = run.suboptimality, run.column(unit, each_block=True)
     below = np.flatnonzero(values <= level)
     if not len(below):
@@ -89,11 +106,12 @@ class Claim:
         """Does a run come within a level, or fail to, if that is expected?"""
         if run is None:
             return
-        found = run.best <= level
-        how = "reaches" if found else "does not reach"
+        found = {one.best <= level for one in run.seeds}
+        how = "reaches" if found == {True} else "does not reach" if found == {False} else "with some seeds reaches"
+        best = ", ".join(f"{one.best:.1e}" for one in run.seeds)
         self.answer(
-            f"{run.task}: {run.name} {how} {level:g}: best {run.best:.1e} in {run.result['passes']} passes",
-            found == expected,
+            f"{run.task}: {run.name} {how} {level:g}: best {best} in {run.result['passes']} passes",
+            found == {expected} if len(found) == 1 else None,
         )
 
     def _compare(
@@ -132,13 +150,17 @@ class Claim:
 
 
 def _range(run: Run, level: float, unit: str) -> tuple[float, float]:
-    """The least and the most that a run may need to a level."""
-    found = needed(run, level, unit)
-    if found is not None:
-        return found, found
-    return float(run.column(unit, each_block=True)[-1]), math.inf
+    """The least and the most that a run may need to a level, over its seeds."""
+    counts = [_needed(one, level, unit) for one in run.seeds]
+    given = [float(one.column(unit, each_block=True)[-1]) for one in run.seeds]
+    least = min(most if count is None else count for count, most in zip(counts, given, strict=True))
+    return least, max(math.inf if count is None else count for count in counts)
 
 
 def _shown(run: Run, level: float, unit: str) -> str:
-    found = needed(run, level, unit)
-    return f"{found:.1f}" if found is not None else f"> {run.column(unit, each_block=True)[-1]:.0f}"
+    found, (least, most) = needed(run, level, unit), _range(run, level, unit)
+    if found is None:
+        return f"> {run.column(unit, each_block=True)[-1]:.0f}"
+    if len(run.seeds) == 1:
+        return f"{found:.1f}"
+    return f"{found:.1f} ({least:.1f} to {most:.1f})" if most < math.inf else f"{found:.1f} ({least:.1f} or more)"

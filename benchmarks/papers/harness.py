@@ -24,6 +24,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,7 +32,7 @@ from benchmarks.papers.cells import Cell, Curve, Optimum, Workbench
 from benchmarks.papers.claims import Claim, Run
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.figures import STYLES, new_figure, plot, save_figure, shared_legend
-from benchmarks.papers.methods import QUICK_PASSES, label_with_step, method_cell
+from benchmarks.papers.methods import OTHER_SEEDS, QUICK_PASSES, label_with_step, method_cell
 from benchmarks.papers.results import Results, Row
 
 __all__ = ["AXES", "DISTANCE", "QUICK_PASSES", "Figure", "Shown", "arguments", "main", "run"]
@@ -77,13 +78,15 @@ class Shown:
         return None if row is None else row["result"]
 
     def curve(self, cell: Cell, name: str) -> Run | None:
-        """A curve, with its optimum."""
+        """A curve, with its optimum, and what other seeds gave."""
         result = self.result(cell)
         optimum = self.result(Optimum(cell.dataset, getattr(cell, "l2", 1.0)))
         if result is None or optimum is None:
             return None
         title = DATASETS[cell.dataset].title
-        return Run(label_with_step(name, result), title, result, float(optimum["optimum"]))
+        repeated = [replace(cell, seed=seed) for seed in OTHER_SEEDS] if isinstance(cell, Curve) else []
+        others = tuple(other for repeat in repeated if (other := self.result(repeat)) is not None)
+        return Run(label_with_step(name, result), title, result, float(optimum["optimum"]), others)
 
     def run(self, method: str, dataset: str, l2: float = 1.0) -> Run | None:
         """The curve of a method of ``methods.py``."""
@@ -126,7 +129,8 @@ def run(figures: Sequence[Figure], options: argparse.Namespace) -> bool:
             path = options.results or folder / f"{figure.store}.jsonl"
             benches[figure.store] = Workbench(Results(path), quick, options.budget)
     todo = [(benches[figure.store], cell) for figure in figures for cell in figure.cells(quick)]
-    todo = sorted(dict.fromkeys(todo), key=lambda entry: entry[1].slow)
+    # one seed of everything before a second of anything
+    todo = sorted(dict.fromkeys(todo), key=lambda entry: (getattr(entry[1], "seed", 0), entry[1].slow))
     missing = [(bench, cell) for bench, cell in todo if not bench.known(cell)]
     complete = True
     if not options.plot_only:

@@ -65,6 +65,7 @@ def compare(old: list[Row], new: list[Row], threshold: float, time_threshold: fl
 
 def _changes(old: Row, new: Row, optimum: float, threshold: float, time_threshold: float) -> Iterator[Change]:
     name = f"{new['key']['dataset']}, l2 = {new['key']['l2']:g}, {new['key']['solver']}"
+    name += f", seed {seed}" if (seed := new["key"].get("seed", 0)) else ""
     runs = [Run(name, "", row["result"], optimum) for row in (old, new)]
     units = {UPDATES: threshold, ORACLE_CALLS: threshold}
     if _comparable(old["environment"], new["environment"]):

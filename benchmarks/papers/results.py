@@ -84,9 +84,6 @@ class Results:
 
 def environment(seed: int | None = None) -> Row:
     """What a reader must know to judge a measurement: machine, versions, commit, load, time."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--exclude=*"], cwd=_ROOT, capture_output=True, text=True
-    ).stdout.strip()
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -94,11 +91,24 @@ def environment(seed: int | None = None) -> Row:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "dualfield": dualfield.__version__,
-        "commit": commit or "unknown",
+        "commit": _commit(),
         "load": round(os.getloadavg()[0], 2),
         "when": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()),
         **({} if seed is None else {"seed": seed}),
     }
+
+
+def _commit(root: Path = _ROOT) -> str:
+    """The commit that was measured; "-dirty" if files differ from it, results aside: measuring changes those."""
+    commit = _git(root, "rev-parse", "--short", "HEAD")
+    if not commit:
+        return "unknown"
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)benchmarks/results")
+    return commit + ("-dirty" if changed else "")
+
+
+def _git(root: Path, *command: str) -> str:
+    return subprocess.run(["git", *command], cwd=root, capture_output=True, text=True).stdout.strip()
 
 
 def tidy(row: Row) -> Iterator[Row]:

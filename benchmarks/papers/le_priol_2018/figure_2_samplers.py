@@ -13,7 +13,7 @@ from benchmarks.papers.cells import Cell, Curve, Optimum
 from benchmarks.papers.claims import Claim, Run
 from benchmarks.papers.figures import STYLES, plot
 from benchmarks.papers.harness import AXES, DISTANCE, Figure, Shown, main
-from benchmarks.papers.methods import PASSES, QUICK_PASSES, sdca
+from benchmarks.papers.methods import PASSES, QUICK_PASSES, again, sdca
 
 SCHEMES = {
     "gap": sdca("gap"),
@@ -31,7 +31,8 @@ class Samplers(Figure):
 
     def cells(self, quick: bool) -> list[Cell]:
         passes = QUICK_PASSES if quick else PASSES["ocr"]
-        return [Optimum("ocr"), *(Curve("ocr", solver, passes) for solver in (*SCHEMES.values(), REFRESHED))]
+        runs = [Curve("ocr", solver, passes) for solver in SCHEMES.values()]
+        return [Optimum("ocr"), *runs, Curve("ocr", REFRESHED, passes), *([] if quick else again(runs))]
 
     def draw(self, shown: Shown) -> None:
         figure, (axes,) = shown.panels(1)

@@ -14,7 +14,7 @@ from benchmarks.papers.cells import Cell, Curve, Optimum
 from benchmarks.papers.claims import Claim, Run, needed
 from benchmarks.papers.figures import SEQUENCE, plot
 from benchmarks.papers.harness import AXES, DISTANCE, Figure, Shown, main
-from benchmarks.papers.methods import PASSES, QUICK_PASSES, sdca
+from benchmarks.papers.methods import PASSES, QUICK_PASSES, again, sdca
 
 FRACTIONS = {
     0.8: sdca("gap"),
@@ -33,7 +33,8 @@ class Fractions(Figure):
 
     def cells(self, quick: bool) -> list[Cell]:
         passes = QUICK_PASSES if quick else PASSES["ner"]
-        return [Optimum("ner"), *(Curve("ner", solver, passes) for solver in (*FRACTIONS.values(), REFRESHED))]
+        runs = [Curve("ner", solver, passes) for solver in FRACTIONS.values()]
+        return [Optimum("ner"), *runs, Curve("ner", REFRESHED, passes), *([] if quick else again(runs))]
 
     def runs(self, shown: Shown) -> dict[float, Run]:
         found = {share: shown.solver(FRACTIONS[share], "ner", f"{share:g}") for share in sorted(FRACTIONS)}

@@ -13,7 +13,7 @@ from benchmarks.papers.claims import ORACLE_CALLS, Claim
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.figures import STYLES, plot
 from benchmarks.papers.harness import AXES, Shown, main
-from benchmarks.papers.schmidt_2015.figure_1_training import METHODS, Training
+from benchmarks.papers.schmidt_2015.figure_1_training import METHODS, QUICK_POINTS, Training
 
 NEAR = 0.001  # of the labels
 
@@ -51,7 +51,7 @@ class TestError(Training):
 
     def points(self, shown: Shown, dataset: str) -> tuple[float, ...]:
         horizon = self.horizon(shown, dataset)
-        return (2, 4) if shown.quick else tuple(sorted({3, 5, min(10, horizon), horizon}))
+        return QUICK_POINTS if shown.quick else (3, 5, 10, horizon)
 
     def tables(self, shown: Shown) -> list[str]:
         lines = ["test error in % at the last evaluation within so many effective passes"]

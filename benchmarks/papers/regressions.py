@@ -3,9 +3,10 @@
     python benchmarks/papers/regressions.py OLD NEW [--threshold 1.2] [--time-threshold 1.5]
 
 OLD and NEW are commits, whose ``benchmarks/results/*.jsonl`` are compared, or such files, or folders of them; ``.`` is
-the working tree. Cells with the same key are laid side by side: updates / n, oracle calls / n and CPU seconds to 1e-2,
-1e-4 and 1e-6 of P*, and the test error at the end. Counts depend on the seed and hardly on the machine. Times are
-compared only where both were measured on the same processor with a load of at most the number of its cores.
+the working tree. Cells with the same key are laid side by side: updates / n, oracle calls / n (passes, where those are
+not counted) and CPU seconds to 1e-2, 1e-4 and 1e-6 of P*, and the test error at the end; runs whose P* is not known are
+left out. Counts depend on the seed and hardly on the machine. Times are compared only where both were measured on the
+same processor with a load of at most the number of its cores.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def compare(old: list[Row], new: list[Row], threshold: float, time_threshold: fl
     changes, shared = [], 0
     for row in new:
         earlier = before.get(json.dumps(row["key"], sort_keys=True))
-        if earlier is None or "curve" not in row["result"] or "curve" not in earlier["result"]:
+        if earlier is None or not all("primal" in one["result"].get("curve", ()) for one in (row, earlier)):
             continue
         optima = [_optimum(rows, row["key"]) for rows in (old, new)]
         if any(math.isnan(optimum) for optimum in optima):
@@ -64,31 +65,43 @@ def compare(old: list[Row], new: list[Row], threshold: float, time_threshold: fl
 
 
 def _changes(old: Row, new: Row, optimum: float, threshold: float, time_threshold: float) -> Iterator[Change]:
-    name = f"{new['key']['dataset']}, l2 = {new['key']['l2']:g}, {new['key']['solver']}"
-    name += f", seed {seed}" if (seed := new["key"].get("seed", 0)) else ""
-    runs = [Run(name, "", row["result"], optimum) for row in (old, new)]
-    units = {UPDATES: threshold, ORACLE_CALLS: threshold}
+    name = _name(new["key"])
+    runs = [Run(name, "", {"blocks": 1, **row["result"]}, optimum) for row in (old, new)]
+    counted = [unit for unit in (UPDATES, ORACLE_CALLS) if all(unit in run.result["curve"] for run in runs)]
+    units = dict.fromkeys(counted or ["passes"], threshold)
     if _comparable(old["environment"], new["environment"]):
         units["cpu_seconds"] = time_threshold
     for level in LEVELS:
         for unit, most in units.items():
-            # in multiples of n, seconds too: a ratio does not mind
+            # in multiples of n, passes and seconds too: a ratio does not mind
             a, b = (needed(run, level, unit) for run in runs)
             if a is None and b is None:
                 continue
             a, b = (math.inf if value is None else value for value in (a, b))
             if math.isinf(a) or math.isinf(b) or max(a, b) > most * min(a, b):
-                scale = runs[1].result["blocks"] if unit == "cpu_seconds" else 1.0
-                text = f"{unit.replace('_', ' ')}{'' if unit == 'cpu_seconds' else ' / n'} to {level:g}"
-                yield Change(name, text, a * scale, b * scale, b > a)
+                scales = [1 if unit in counted else run.result["blocks"] for run in runs]
+                text = f"{unit.replace('_', ' ')}{' / n' if unit in counted else ''} to {level:g}"
+                yield Change(name, text, a * scales[0], b * scales[1], b > a)
     a, b = (run.column("test_error")[-1] if "test_error" in run.result["curve"] else math.nan for run in runs)
     if abs(a - b) > MORE_ERROR:
         yield Change(name, "test error at the end", a, b, b > a)
 
 
+def _name(key: Row) -> str:
+    """The data set, the penalty and the solver, and what else tells the cell from others."""
+    parts = [str(key["dataset"])] + ([f"l2 = {key['l2']:g}"] if "l2" in key else [])
+    parts += [str(key[name]) for name in ("solver", "method") if name in key]
+    others = {name: value for name, value in key.items() if name in ("criterion", "rho", "gain", "seed") and value}
+    return ", ".join([*parts, *(f"{name} {value}" for name, value in others.items())])
+
+
 def _optimum(rows: list[Row], key: Row) -> float:
-    wanted = {name: key[name] for name in ("dataset", "l2", "data")}
-    found = [row["result"]["optimum"] for row in rows if row["key"] == {"kind": "optimum", **wanted}]
+    """P* of the task: that of a cell whose key says nothing that the run's does not say too."""
+    found = [
+        row["result"]["optimum"]
+        for row in rows
+        if "optimum" in row["result"] and {**row["key"], "kind": ""}.items() <= {**key, "kind": ""}.items()
+    ]
     return max(found, default=math.nan)
 
 

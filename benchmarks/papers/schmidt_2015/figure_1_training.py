@@ -16,7 +16,7 @@ from benchmarks.papers.cells import Cell
 from benchmarks.papers.claims import ORACLE_CALLS, Claim, Run
 from benchmarks.papers.datasets import DATASETS
 from benchmarks.papers.harness import Figure, Shown, main
-from benchmarks.papers.methods import TUNED_PASSES, cells_of
+from benchmarks.papers.methods import HORIZON, cells_of
 
 METHODS = ("SAG-NUS*", "L-BFGS", "ASG", "Hybrid", "SAG", "SG", "SAG-NUS", "AdaGrad", "Pegasos")
 EARLY = {"ocr": 30, "conll": 15, "ner": 15, "pos": 10}  # effective passes at which the methods are compared first
@@ -32,7 +32,7 @@ class Training(Figure):
 
     def moments(self, shown: Shown, dataset: str) -> tuple[int, int]:
         """Effective passes at which the methods are compared: early, and at the end."""
-        return QUICK_POINTS if shown.quick else (EARLY[dataset], TUNED_PASSES[dataset])
+        return QUICK_POINTS if shown.quick else (EARLY[dataset], HORIZON[dataset])
 
     def horizon(self, shown: Shown, dataset: str) -> int:
         return self.moments(shown, dataset)[1]

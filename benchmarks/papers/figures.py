@@ -98,7 +98,7 @@ def shared_legend(figure: Any, title: str | None = None) -> None:
             entries.setdefault(label, handle)
     if entries:
         single = len(figure.axes) == 1
-        columns = min(len(entries), 2 if single else 5)
+        columns = min(len(entries), 2 if single else 5 if figure.get_figwidth() < 10 else 8)
         figure.legend(
             entries.values(),
             entries.keys(),

@@ -21,6 +21,7 @@ from benchmarks.papers.methods import HORIZON, cells_of
 METHODS = ("SAG-NUS*", "L-BFGS", "ASG", "Hybrid", "SAG", "SG", "SAG-NUS", "AdaGrad", "Pegasos")
 EARLY = {"ocr": 30, "conll": 15, "ner": 15, "pos": 10}  # effective passes at which the methods are compared first
 QUICK_POINTS = (2, 4)
+ENDED = ("reached", "diverged", "stalled")
 
 
 class Training(Figure):
@@ -46,7 +47,7 @@ class Training(Figure):
     def reached(self, shown: Shown, dataset: str, passes: float) -> dict[str, float]:
         """The suboptimality of each method after so many effective passes: at its last evaluation before."""
         runs = {method: shown.run(method, dataset) for method in METHODS}
-        return {method: at(run, passes) for method, run in runs.items() if run is not None}
+        return {method: at(run, passes) for method, run in runs.items() if run is not None and lasts(run, passes)}
 
     def tables(self, shown: Shown) -> list[str]:
         lines = ["(P − P*)/P* after so many effective passes, best first; step sizes η where they were chosen"]
@@ -89,6 +90,11 @@ class Training(Figure):
             listed = "; ".join(f"{method} ({', '.join(places)})" for method, places in sorted(winners.items()))
             none.answer(f"ahead: {listed}", len(winners) > 1)
         return [*claims.values(), none, both, better]
+
+
+def lasts(run: Run, passes: float) -> bool:
+    """Whether a run tells how far it is after so many effective passes: it went on until then, or had ended."""
+    return bool(run.column(ORACLE_CALLS, each_block=True)[-1] >= passes - 0.5) or run.result["status"] in ENDED
 
 
 def at(run: Run, passes: float) -> float:

@@ -5,8 +5,9 @@
 OLD and NEW are commits, whose ``benchmarks/results/*.jsonl`` are compared, or such files, or folders of them; ``.`` is
 the working tree. Cells with the same key are laid side by side: updates / n, oracle calls / n (passes, where those are
 not counted) and CPU seconds to 1e-2, 1e-4 and 1e-6 of P*, and the test error at the end; runs whose P* is not known are
-left out. Counts depend on the seed and hardly on the machine. Times are compared only where both were measured on the
-same processor with a load of at most the number of its cores.
+left out. A run that was given too little to tell is no worse than one that was given more; test errors are compared
+after the same number of passes. Counts depend on the seed and hardly on the machine. Times are compared only where both
+were measured on the same processor with a load of at most the number of its cores.
 """
 
 from __future__ import annotations
@@ -78,10 +79,14 @@ def _changes(old: Row, new: Row, optimum: float, threshold: float, time_threshol
             if a is None and b is None:
                 continue
             a, b = (math.inf if value is None else value for value in (a, b))
-            if math.isinf(a) or math.isinf(b) or max(a, b) > most * min(a, b):
+            # a level that was not reached takes more than the run was given
+            more = max(a, b) if max(a, b) < math.inf else float(runs[b > a].column(unit, each_block=True)[-1])
+            if more > most * min(a, b):
                 scales = [1 if unit in counted else run.result["blocks"] for run in runs]
                 text = f"{unit.replace('_', ' ')}{' / n' if unit in counted else ''} to {level:g}"
                 yield Change(name, text, a * scales[0], b * scales[1], b > a)
+    if runs[0].result["passes"] != runs[1].result["passes"]:
+        return
     a, b = (run.column("test_error")[-1] if "test_error" in run.result["curve"] else math.nan for run in runs)
     if abs(a - b) > MORE_ERROR:
         yield Change(name, "test error at the end", a, b, b > a)

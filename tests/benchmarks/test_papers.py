@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.papers import cells, harness, regressions
+from benchmarks.papers import cells, harness, regressions, results
 from benchmarks.papers.cells import Curve, Optimum, Sizes, Tuned, Workbench
 from benchmarks.papers.claims import Claim, Run, needed
 from benchmarks.papers.conll_columns import as_columns, authors_columns, conll_template, matching_columns, one_boundary
@@ -209,6 +210,27 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
         Results(tmp_path / "a.jsonl")
 
 
+def test_results_alone_do_not_make_a_tree_dirty(tmp_path: Path) -> None:
+    def git(*command: str) -> str:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        return subprocess.run(["git", *who, *command], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    assert results._commit(tmp_path) == "unknown"
+    measured, program = tmp_path / "benchmarks" / "results" / "a.jsonl", tmp_path / "program.py"
+    measured.parent.mkdir(parents=True)
+    for file in (measured, program):
+        file.write_text("1\n")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    commit = git("rev-parse", "--short", "HEAD").strip()
+    assert results._commit(tmp_path) == commit
+    measured.write_text("2\n")
+    assert results._commit(tmp_path) == commit
+    program.write_text("2\n")
+    assert results._commit(tmp_path) == f"{commit}-dirty"
+
+
 # ---- judging ----------------------------------------------------------------------------------------------
 
 
@@ -259,6 +281,33 @@ def test_what_a_short_run_leaves_open_is_not_settled() -> None:
     assert claim.verdict.startswith("holds")
 
 
+def seeds(name: str, *rates: float) -> Run:
+    """A run with a seed for each rate: powers of ten a pass."""
+    first, *others = ([10 ** (-rate * k) for k in range(1, 60)] for rate in rates)
+    return replace(made(name, first), others=tuple(curve(values) for values in others))
+
+
+@given(rates=st.lists(st.floats(0.2, 1.0), min_size=3, max_size=3))
+def test_of_three_seeds_the_median_counts(rates: list[float]) -> None:
+    assert needed(seeds("a", *rates), 1e-4) == pytest.approx(4 / sorted(rates)[1], rel=1e-3)
+
+
+def test_an_answer_is_one_that_all_seeds_give() -> None:
+    claim = Claim("a is faster", "1")
+    claim.fewer(seeds("a", 1.0, 0.8, 0.9), seeds("b", 0.4, 0.5), levels=[1e-4])
+    assert claim.verdict == "holds (1 of 1 answers are yes)"
+    assert "a 4.4 (4.0 to 5.0) n updates, b 10.0 (8.0 to 10.0) n" in claim.answers[0][0]
+    claim = Claim("a is faster", "1")
+    claim.fewer(seeds("a", 1.0, 0.5), seeds("b", 0.6, 0.7), levels=[1e-4])
+    assert claim.verdict == "not settled"
+    claim = Claim("a comes close", "1")
+    claim.reaches(seeds("a", 1.0, 0.01), 1e-4)
+    assert claim.verdict == "not settled"
+    claim.reaches(seeds("a", 1.0, 0.9), 1e-4)
+    claim.reaches(seeds("a", 0.01, 0.02), 1e-4)
+    assert [yes for _, yes in claim.answers] == [None, True, False]
+
+
 # ---- regressions ------------------------------------------------------------------------------------------
 
 
@@ -286,6 +335,32 @@ def test_a_regression_is_named_and_ends_with_code_1(tmp_path: Path) -> None:
     assert (same.returncode, better.returncode) == (0, 0)
     assert "better" in better.stdout
     assert command(old, new, "--threshold", 3, "--time-threshold", 3).returncode == 0
+
+
+def test_a_run_that_was_given_less_is_no_worse(tmp_path: Path) -> None:
+    values = [10.0**-k for k in range(1, 8)]
+    short, long = written(tmp_path / "short.jsonl", values[:3]), written(tmp_path / "long.jsonl", values)
+    stuck = written(tmp_path / "stuck.jsonl", values[:3] + [1e-3] * 4)
+    assert (
+        command(long, short).stdout == command(short, long).stdout == "1 runs in both; 0 numbers are worse, 0 better.\n"
+    )
+    assert "WORSE   ocr, l2 = 1, SDCA(): updates / n to 0.0001 4 -> not reached" in command(long, stuck).stdout
+
+
+def test_runs_without_a_penalty_are_compared_by_their_passes(tmp_path: Path) -> None:
+    where = {"processor": "x", "cores": 2, "load": 9.0}
+    files = []
+    for name, rate in (("old", 1.0), ("new", 0.5)):
+        written_to, task = Results(tmp_path / f"{name}.jsonl"), {"dataset": "grid", "data": "generated"}
+        written_to.put({"kind": "relaxed optimum", **task}, {"optimum": 100.0}, where)
+        values = [10 ** (-rate * k) for k in range(1, 16)]
+        columns = {"passes": list(range(1, 16)), "primal": [100 * (1 + value) for value in values]}
+        key = {"kind": "clique curve", "method": "IDAL", "rho": 0.1, **task}
+        written_to.put(key, {"passes": 15, "curve": columns}, where)
+        written_to.put({"kind": "outer iterations", **task}, {"curve": {"outer": [1.0]}}, where)  # has no objective
+        files.append(written_to.path)
+    assert "WORSE   grid, IDAL, rho 0.1: passes to 0.01 2 -> 4" in command(*files).stdout
+    assert command(*files).stdout.endswith("1 runs in both; 3 numbers are worse, 0 better.\n")
 
 
 def test_times_are_compared_on_an_idle_machine_only(tmp_path: Path) -> None:

@@ -59,14 +59,12 @@ inline void add_compressed(std::uint32_t bits, double a, const double* x, double
     }
 }
 
-// The squared norm of x at the places of the bits.
-inline double squared_norm_at(std::uint32_t bits, const double* x) {
-    __m512d total = _mm512_setzero_pd();
+// squares += the squares of x at the places of the bits, each in one of the eight sums.
+inline void add_squares_at(std::uint32_t bits, const double* x, Piece& squares) {
     for (int piece = 0; piece < 4; ++piece) {
         const __m512d some = _mm512_maskz_loadu_pd(piece_of(bits, piece), x + 8 * piece);
-        total = _mm512_fmadd_pd(some, some, total);
+        squares += reinterpret_cast<const Piece&>(some) * reinterpret_cast<const Piece&>(some);
     }
-    return _mm512_reduce_add_pd(total);
 }
 
 #else
@@ -84,11 +82,9 @@ inline void add_compressed(std::uint32_t bits, double a, const double* x, double
     for (std::uint32_t left = bits; left; left &= left - 1) *y++ += a * x[std::countr_zero(left)];
 }
 
-inline double squared_norm_at(std::uint32_t bits, const double* x) {
-    double total = 0.0;
+inline void add_squares_at(std::uint32_t bits, const double* x, Piece& squares) {
     for (std::uint32_t left = bits; left; left &= left - 1)
-        total += x[std::countr_zero(left)] * x[std::countr_zero(left)];
-    return total;
+        squares[std::countr_zero(left) % 8] += x[std::countr_zero(left)] * x[std::countr_zero(left)];
 }
 
 #endif

@@ -163,8 +163,11 @@ class ObservedPairs {
 
     // squares += the squares of those counts; which of the eight sums takes which is left open.
     void add_squares(std::int32_t attribute, Index stride, const double* counts, Piece& squares) const {
-        for_each_word(attribute, stride,
-                      [&](std::uint32_t bits, Index, Index k, Index) { add_squares_at(bits, counts + k, squares); });
+        for_pieces([&]<int N>() {
+            for_each_word(attribute, stride, [&](std::uint32_t bits, Index, Index k, Index) {
+                add_squares_at<N>(bits, counts + k, squares);
+            });
+        });
     }
 
     void add_masked(std::int32_t attribute, double a, Index stride, const double* counts, double* out) const {
@@ -174,8 +177,11 @@ class ObservedPairs {
     }
 
     void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
-        for_each_word(attribute, label_count_,
-                      [&](std::uint32_t bits, Index s, Index k, Index) { add_compressed(bits, a, counts + k, w + s); });
+        for_pieces([&]<int N>() {
+            for_each_word(attribute, label_count_, [&](std::uint32_t bits, Index s, Index k, Index) {
+                add_compressed<N>(bits, a, counts + k, w + s);
+            });
+        });
     }
 
     double product(const double* w, std::int32_t attribute, const double* counts) const {
@@ -194,6 +200,15 @@ class ObservedPairs {
 
    private:
     static constexpr Index kPiecesAWord = kPlaces / 8;
+
+    // body.operator()<N>() for the pieces that a word has: fewer than four only where there are few labels.
+    template <class Body>
+    void for_pieces(Body&& body) const {
+        if (label_count_ <= 8) return body.template operator()<1>();
+        if (label_count_ <= 16) return body.template operator()<2>();
+        if (label_count_ <= 24) return body.template operator()<3>();
+        body.template operator()<4>();
+    }
 
     // body(bits, where their weights start, the label of the first bit, how many places up to the stride)
     template <class Body>

@@ -1,9 +1,10 @@
 """dualfield beside CRFsuite on Penn tags (49 labels) and Dutch names (9 labels), with the attributes of the presets.
 
-Both programs get the same attribute strings and the same weights: the (attribute, label) and (label, label) pairs seen in
-training, or all pairs with ``--pairs all``; no bias, begin or end weights; l2 = 1, one thread, the default solver. Reported
-as in ``conll2000.py``: CPU seconds from encoded data to the first pass within 1e-2, 1e-3, 1e-4 (relative) of the optimum
-P*, which is the lower bound of a dualfield run to a certified 1e-6. Evaluations of the objective are not on the clock.
+Both programs get the same attribute strings and the same weights: the (attribute, label) and (label, label) pairs
+seen in training, or all pairs with ``--pairs all``; no bias, begin or end weights; l2 = 1, one thread, the default
+solver. Reported as in ``conll2000.py``: CPU seconds from encoded data to the first pass within 1e-2, 1e-3, 1e-4
+(relative) of the optimum P*, which is the lower bound of a dualfield run to a certified 1e-6. Evaluations of the
+objective are not on the clock.
 
 CRFsuite needs minutes. ``--every 10`` trains on every tenth sentence, for a look.
 

@@ -18,6 +18,8 @@ def chains(n: int, length: int, labels: int, attributes: int, vocabulary: int, *
     Attribute numbers are drawn as words are, few often and most seldom: the number is a power of a uniform draw. Each
     attribute of a position has a part of the vocabulary for itself, as the columns of a template do.
     """
+    if n * length < labels:
+        raise ValueError(f"{n} sequences of {length} positions have no room for {labels} labels; raise n.")
     rng = np.random.default_rng(labels)
     positions, part = n * length, max(1, vocabulary // attributes)
     drawn = (part * rng.random((positions, attributes)) ** 3).astype(np.int32)
@@ -27,5 +29,5 @@ def chains(n: int, length: int, labels: int, attributes: int, vocabulary: int, *
     points_to = rng.integers(0, labels, part * attributes)
     noisy = rng.random(positions) < 0.2
     y = np.where(noisy, rng.integers(0, labels, positions), points_to[drawn[:, 0]])
-    y[: min(labels, positions)] = np.arange(min(labels, positions))  # all of them occur
+    y[:labels] = np.arange(labels)  # all of them occur
     return fields.Chain(X, np.split(y, np.arange(1, n) * length), **options)

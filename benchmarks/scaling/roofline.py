@@ -1,8 +1,8 @@
 """What a pass of the default solver must do on CoNLL-2000 chunking, what the machine can do, and what the pass takes.
 
-Counted is one pass of OEG that visits every block once (``permutation_every=1``), with one trial a step, all pairs. With N
-positions, E entries (attributes of positions), B distinct (block, attribute) pairs, n blocks and C = N K + n K² numbers of
-potentials:
+Counted is one pass of OEG that visits every block once (``permutation_every=1``), with one trial a step, all pairs.
+With N positions, E entries (attributes of positions), B distinct (block, attribute) pairs, n blocks and C = N K + n
+K² numbers of potentials:
 
 =============  ========================================  ==============================================
 work           floating-point operations                 bytes
@@ -16,9 +16,9 @@ weights        2 B K                                     16 B K weights read and
 step           20 C (mixture, products, differences)     32 C: potentials and marginals read and written
 =============  ========================================  ==============================================
 
-The machine: flops of a matrix product in NumPy, bytes a second of a sum over an array beyond the caches, and of rows of K
-weights fetched in the order of this data set's attributes, which is what scores must do. One thread. The roofline of the
-pass is the larger of flops over peak and bytes over bandwidth, with the rows at the rate of rows.
+The machine: flops of a matrix product in NumPy, bytes a second of a sum over an array beyond the caches, and of rows
+of K weights fetched in the order of this data set's attributes, which is what scores must do. One thread. The
+roofline of the pass is the larger of flops over peak and bytes over bandwidth, with the rows at the rate of rows.
 
     export DUALFIELD_DATA=<folder of the data sets>
     python benchmarks/scaling/roofline.py [--quick] [--json FILE]
@@ -125,13 +125,17 @@ def main(given: list[str] | None = None) -> None:
         "bytes": needs["row_bytes"] / can["rows"] + needs["other_bytes"] / can["stream"],
     }
     ratio = takes / max(bounds.values())
-    print(f"load: {os.getloadavg()[0]:.2f}; the machine: {can['flops'] / 1e9:.1f} Gflop/s in a matrix product, ", end="")
-    print(f"{can['stream'] / 1e9:.1f} GB/s in a sum, {can['rows'] / 1e9:.1f} GB/s in rows of weights")
+    rows, other = needs["row_bytes"] / 1e9, needs["other_bytes"] / 1e9
+    of_sum = takes / sum(bounds.values())
     print(
-        f"a pass needs {needs['flops'] / 1e9:.2f} Gflop, {bounds['flops']:.3f} s, and {needs['row_bytes'] / 1e9:.2f} GB of rows "
-        f"and {needs['other_bytes'] / 1e9:.2f} GB else, {bounds['bytes']:.3f} s"
+        f"load: {os.getloadavg()[0]:.2f}; the machine: {can['flops'] / 1e9:.1f} Gflop/s in a matrix product, "
+        f"{can['stream'] / 1e9:.1f} GB/s in a sum, {can['rows'] / 1e9:.1f} GB/s in rows of weights"
     )
-    print(f"it takes {takes:.3f} CPU s: {ratio:.2f} times the larger, {takes / sum(bounds.values()):.2f} times their sum")
+    print(
+        f"a pass needs {needs['flops'] / 1e9:.2f} Gflop, {bounds['flops']:.3f} s, and {rows:.2f} GB of rows and "
+        f"{other:.2f} GB else, {bounds['bytes']:.3f} s"
+    )
+    print(f"it takes {takes:.3f} CPU s: {ratio:.2f} times the larger, {of_sum:.2f} times their sum")
     if arguments.json:
         found = {"needs": needs, "machine": can, "bounds": bounds, "seconds": takes, "ratio": ratio}
         arguments.json.write_text(json.dumps(found, indent=1))

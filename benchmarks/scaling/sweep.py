@@ -1,13 +1,14 @@
 """How time and memory grow with the shape of the problem: one axis at a time, exponents by least squares.
 
-For each axis (sequences n, length T, labels K, attributes a position, vocabulary, threads) and each of its values, in a
-process of its own: CPU seconds a pass of the default solver, CPU seconds to a certified 1e-3, and the peak of memory above
-the level before training. ``cost ~ size^exponent`` is fitted on log-log scales. Chains are generated (``generated.py``).
+For each axis (sequences n, length T, labels K, attributes a position, vocabulary, threads) and each of its values, in
+a process of its own: CPU seconds a pass of the default solver, CPU seconds to a certified 1e-3, and the peak of
+memory above the level before training. ``cost ~ size^exponent`` is fitted on log-log scales. Chains are generated
+(``generated.py``).
 
     python benchmarks/scaling/sweep.py [AXIS ...] [--quick] [--plot-only]
 
-writes ``benchmarks/results/scaling.jsonl``, ``scaling.txt`` and ``scaling.png``; with ``--quick``, small sizes, a minute,
-into ``build/scaling-quick``. Times mean something on an idle machine only.
+writes ``benchmarks/results/scaling.jsonl``, ``scaling.txt`` and ``scaling.png``; with ``--quick``, small sizes, a
+minute, into ``build/scaling-quick``. Times mean something on an idle machine only.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.memory import peak, reset_peak
+
+ROOT = Path(__file__).parents[2]
 
 SHAPE = {"n": 1000, "length": 20, "labels": 10, "attributes": 10, "vocabulary": 20_000, "threads": 1}
 AXES: dict[str, list[int]] = {
@@ -60,7 +62,12 @@ def shape_at(axis: str, value: int, quick: bool) -> dict[str, int]:
     if axis == "length":
         shape["n"] = max(1, (TOKENS // 10 if quick else TOKENS) // value)
     if axis == "labels":
-        shape |= {"attributes": 3, "vocabulary": 3000, "n": max(LEAST, shape["n"] * 100 // max(100, value * value // 4))}
+        least = 2 * value // shape["length"] + LEAST  # room for all labels
+        shape |= {
+            "attributes": 3,
+            "vocabulary": 3000,
+            "n": max(least, shape["n"] * 100 // max(100, value * value // 4)),
+        }
     return shape
 
 
@@ -91,6 +98,7 @@ def measure(shape: dict[str, int]) -> dict[str, Any]:
         "passes": solution.passes,
         "memory": used,
         "weights": field.dimension,
+        "labels": len(field.classes),
     }
 
 
@@ -120,7 +128,9 @@ def table(results: list[dict[str, Any]]) -> list[str]:
             continue
         fixed = {key: value for key, value in rows[0]["shape"].items() if key not in (axis, "n")}
         lines.append(f"{axis}: " + ", ".join(f"{key} {value:,}" for key, value in fixed.items()))
-        lines.append(f"{axis:>12}{'n':>9}{'CPU s a pass':>15}{'ns a token':>12}{'s to 1e-3':>11}{'passes':>8}{'peak MB':>9}")
+        lines.append(
+            f"{axis:>12}{'n':>9}{'CPU s a pass':>15}{'ns a token':>12}{'s to 1e-3':>11}{'passes':>8}{'peak MB':>9}"
+        )
         for row in rows:
             tokens = row["shape"]["n"] * row["shape"]["length"]
             lines.append(

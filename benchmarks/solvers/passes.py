@@ -3,9 +3,10 @@
     python benchmarks/solvers/passes.py --json before.json
     python benchmarks/solvers/passes.py --json after.json --compare before.json
 
-Generated data of fixed size, one thread, under a minute. Of each pair of solver and field that fit, several passes are
-timed after a first one, and the fastest half counts. ``--compare FILE`` prints what needs more than 1.15 times as long as
-in FILE, and ends with exit code 1 if anything does: measure twice before believing it, and on an idle machine.
+Generated data of fixed size, one thread, under a minute. Of each pair of solver and field that fit, several passes
+are timed after a first one, and the fastest half counts. ``--compare FILE`` prints what needs more than 1.15 times as
+long as in FILE, and ends with exit code 1 if anything does: measure twice before believing it, and on an idle
+machine.
 """
 
 from __future__ import annotations

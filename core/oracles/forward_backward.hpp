@@ -302,8 +302,8 @@ class ForwardBackward {
         return log_z;
     }
 
-    Index stride_ = 0;    // of the padded rows below
-    double shift_ = 0.0;  // the sum of all maxima subtracted
+    Index stride_ = 0;                                // of the padded rows below
+    double shift_ = 0.0;                              // the sum of all maxima subtracted
     AlignedVector exp_node_, exp_edge_, transposed_;  // rows of whole lines
     AlignedVector alpha_, beta_, outgoing_;
     std::vector<double> inverse_scale_;

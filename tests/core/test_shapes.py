@@ -23,7 +23,7 @@ def log_sum(x: Any, axis: int) -> Any:
 
 
 def in_logarithms(node: Any, edge: Any) -> tuple[float, Any, Any]:
-    """log Z, node marginals and the sum of the edge marginals; messages are logarithms that sum to one, in steps of K²."""
+    """log Z, node marginals and the sum of the edge marginals; messages are logarithms."""
     T = len(node)
     forward, backward, scale = np.empty_like(node), np.zeros_like(node), np.empty(T)
     for t in range(T):
@@ -69,9 +69,7 @@ def sequences(n: int, length: int, n_labels: int, n_attributes: int, l2: float =
     positions = n * length
     first = rng.integers(0, n_attributes // 2, positions)
     indices = np.stack([first, first + n_attributes // 2], axis=1).ravel()
-    encoded = Encoded(
-        np.arange(n + 1) * length, np.arange(positions + 1) * 2, indices, None, Columns(n_attributes)
-    )
+    encoded = Encoded(np.arange(n + 1) * length, np.arange(positions + 1) * 2, indices, None, Columns(n_attributes))
     y = (rng.integers(0, n_labels, positions) * 7 + first) % n_labels
     y[:n_labels] = np.arange(n_labels)[:positions]
     return fields.Chain(encoded, np.split(y, np.arange(1, n) * length), l2, **options)
@@ -80,7 +78,10 @@ def sequences(n: int, length: int, n_labels: int, n_attributes: int, l2: float =
 def dense_objective(field: fields.Chain, weights: Any) -> tuple[float, Any]:
     """P and its gradient, with a dense matrix of all (attribute, label) weights in which unobserved ones are zero."""
     K, encoded = len(field.classes), field.encoded
-    starts, labels = field.layout.rows or (np.arange(len(encoded.vocabulary) + 1) * K, np.tile(np.arange(K), len(encoded.vocabulary)))
+    starts, labels = field.layout.rows or (
+        np.arange(len(encoded.vocabulary) + 1) * K,
+        np.tile(np.arange(K), len(encoded.vocabulary)),
+    )
     rows = np.repeat(np.arange(len(encoded.vocabulary)), np.diff(starts))
     state = np.zeros((len(encoded.vocabulary), K))
     state[rows, labels] = weights[: len(rows)]

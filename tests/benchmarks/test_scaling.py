@@ -13,6 +13,7 @@ import pytest
 from benchmarks.scaling import roofline, sweep
 from benchmarks.scaling.generated import chains
 from benchmarks.solvers.passes import seconds_a_pass, slower
+from dualfield import Constraints
 from dualfield.solvers import OEG, SoftSDCA
 
 
@@ -84,8 +85,8 @@ def test_a_solver_that_does_not_take_a_field_has_no_time() -> None:
     seconds = seconds_a_pass(OEG(), field, 0.0)
     assert seconds is not None
     assert seconds > 0
-    partial = chains(n=20, length=4, labels=3, attributes=3, vocabulary=60, l1=1.0)
-    assert seconds_a_pass(SoftSDCA(), partial, 0.0) is None
+    ruled = chains(n=20, length=4, labels=3, attributes=3, vocabulary=60, constraints=Constraints(range(3)))
+    assert seconds_a_pass(SoftSDCA(), ruled, 0.0) is None
 
 
 def test_only_what_became_slower_is_named(capsys: pytest.CaptureFixture[str]) -> None:

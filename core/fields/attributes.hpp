@@ -45,34 +45,35 @@ class BlockRows {
         shared_.reserve(data.blocks);
         positions_.reserve(data.positions() + 1);
         positions_.push_back(0);
-        std::vector<Index> last_block(data.count, -1);
-        std::vector<std::int32_t> row_of(data.count);  // in the present block: kOnce, or the row among the shared ones
-        std::vector<Index> targets(data.count, 0);     // of each attribute, over all blocks
+        const Index entries = data.indptr[data.positions()];  // memory is taken only as far as it is written
+        targets_.reserve(entries);
+        rows_.reserve(entries);
+        std::vector<Seen> seen(data.count);
         for (Index i = 0; i < data.blocks; ++i) {
             const auto length = static_cast<std::int32_t>(data.length(i));
             std::int32_t shared = 0;
             for (Index e = data.indptr[data.offsets[i]]; e < data.indptr[data.offsets[i + 1]]; ++e) {
-                const std::int32_t a = data.indices[e];
-                const bool plain = last_block[a] != i && data.value(e) == 1.0;
+                Seen& a = seen[data.indices[e]];
+                const bool plain = a.last_block != i && data.value(e) == 1.0;
                 if (plain) {
-                    row_of[a] = kOnce;
-                } else if (last_block[a] != i || row_of[a] == kOnce) {
-                    row_of[a] = shared++;
+                    a.row = kOnce;
+                } else if (a.last_block != i || a.row == kOnce) {
+                    a.row = shared++;
                 }
-                last_block[a] = i;
+                a.last_block = i;
             }
             for (std::int32_t t = 0; t < length; ++t) {
                 const Index p = data.offsets[i] + t;
                 for (Index e = data.indptr[p]; e < data.indptr[p + 1]; ++e) {
-                    const std::int32_t a = data.indices[e], row = row_of[a];
-                    if (row != kOnce) {
-                        rows_.push_back(row);
+                    Seen& a = seen[data.indices[e]];
+                    if (a.row != kOnce) {
+                        rows_.push_back(a.row);
                         if (data.values) values_.push_back(data.values[e]);
                     }
-                    if (last_block[a] == i) {
-                        targets_.push_back({a, row == kOnce ? t : length + row});
-                        ++targets[a];
-                        last_block[a] = -1;  // its target is there
+                    if (a.last_block == i) {
+                        targets_.push_back({data.indices[e], a.row == kOnce ? t : length + a.row});
+                        ++a.targets;
+                        a.last_block = -1;  // its target is there
                     }
                 }
                 positions_.push_back(static_cast<Index>(rows_.size()));
@@ -85,7 +86,7 @@ class BlockRows {
         targets_.shrink_to_fit();
         rows_.shrink_to_fit();
         values_.shrink_to_fit();
-        divide(targets);
+        divide(seen);
     }
 
     Index shared(Index i) const { return shared_[i]; }  // how many rows follow those of the nodes
@@ -116,14 +117,21 @@ class BlockRows {
     static constexpr std::int32_t kOnce = -1;
     static constexpr Index kShares = 64;
 
+    // What is known of an attribute while blocks go by; in one place, as attributes come in no order.
+    struct Seen {
+        Index last_block = -1;
+        std::int32_t row = 0;       // in the present block: kOnce, or the row among the shared ones
+        std::uint32_t targets = 0;  // over all blocks
+    };
+
     // Bounds between attributes, so that each share has about as many targets.
-    void divide(const std::vector<Index>& targets) {
-        bounds_.assign(kShares + 1, static_cast<std::int32_t>(targets.size()));
+    void divide(const std::vector<Seen>& seen) {
+        bounds_.assign(kShares + 1, static_cast<std::int32_t>(seen.size()));
         bounds_[0] = 0;
         const Index all = static_cast<Index>(targets_.size());
         Index so_far = 0, share = 1;
-        for (std::size_t a = 0; a < targets.size(); ++a) {
-            so_far += targets[a];
+        for (std::size_t a = 0; a < seen.size(); ++a) {
+            so_far += seen[a].targets;
             for (; share < kShares && so_far * kShares >= share * all; ++share)
                 bounds_[share] = static_cast<std::int32_t>(a + 1);
         }

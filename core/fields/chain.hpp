@@ -337,47 +337,51 @@ class Chain {
         for (Index t = 0; t < T; ++t) theta[t * K + y[t]] = strength_of(K, epsilon);
     }
 
-    // Packed: [ T x K nodes | one number for each transition that has a weight ]. The potentials of all other transitions
-    // are one constant, taken to be zero; their marginals share what the former leave of T - 1.
-    Index packed_size(Index i) const { return length(i) * labels() + static_cast<Index>(shape_.transitions.size()); }
+    // Packed: [ T x K nodes | one number for each transition that has a weight ]; a single node has nothing of transitions.
+    // The potentials of all other transitions are one constant, taken to be zero; their marginals share what the former leave
+    // of T - 1.
+    Index packed_size(Index i) const { return length(i) * labels() + packed_transitions(i); }
 
     void pack_potentials(Index i, const double* theta, double* packed) const {
-        if (complete()) return;
+        if (complete(i)) return;
         const Index nodes = length(i) * labels();
         const double* edge = theta + nodes;
         std::copy(theta, theta + nodes, packed);
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
+        for (Index s = 0; s < packed_transitions(i); ++s)
             packed[nodes + s] = edge[shape_.transitions[s]] - edge[unweighted_];
     }
 
     void pack_marginals(Index i, const double* m, double* packed) const {
-        if (complete()) return;
+        if (complete(i)) return;
         const Index nodes = length(i) * labels();
         std::copy(m, m + nodes, packed);
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
-            packed[nodes + s] = m[nodes + shape_.transitions[s]];
+        for (Index s = 0; s < packed_transitions(i); ++s) packed[nodes + s] = m[nodes + shape_.transitions[s]];
     }
 
     double* unpack_potentials(Index i, double* packed, double* theta) const {
-        return complete() ? packed : unpack(i, packed, 0.0, theta);
+        return complete(i) ? packed : unpack(i, packed, 0.0, theta);
     }
 
     double* unpack_marginals(Index i, double* packed, double* m) const {
-        if (complete()) return packed;
-        const Index weighted = static_cast<Index>(shape_.transitions.size());
+        if (complete(i)) return packed;
+        if (length(i) == 1) return unpack(i, packed, 0.0, m);
+        const Index weighted = packed_transitions(i);
         const double rest = static_cast<double>(length(i) - 1) - sum(weighted, packed + length(i) * labels());
         return unpack(i, packed, rest / static_cast<double>(labels() * labels() - weighted), m);
     }
 
    private:
-    bool complete() const { return unweighted_ < 0; }  // every transition has a weight
+    // Whether the packed vector is the compact one: every transition has a weight.
+    bool complete(Index i) const { return unweighted_ < 0 && length(i) > 1; }
+    Index packed_transitions(Index i) const {
+        return length(i) > 1 ? static_cast<Index>(shape_.transitions.size()) : 0;
+    }
 
     double* unpack(Index i, const double* packed, double elsewhere, double* out) const {
         const Index K = labels(), nodes = length(i) * K;
         std::copy(packed, packed + nodes, out);
         std::fill(out + nodes, out + nodes + K * K, elsewhere);
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
-            out[nodes + shape_.transitions[s]] = packed[nodes + s];
+        for (Index s = 0; s < packed_transitions(i); ++s) out[nodes + shape_.transitions[s]] = packed[nodes + s];
         return out;
     }
 

@@ -39,7 +39,8 @@ class NodeFeatures {
             const Index p = offset(i) + t;
             double* node = theta + t * labels_;
             for_each_group(stride_ / 8, [&]<Index B>(Index first) {
-                Piece sums[B] = {};
+                Piece sums[B];
+                clear(sums);
                 for (Index e = data_.indptr[p]; e < data_.indptr[p + 1]; ++e) {
                     if (first == 0) prefetch(w, e, last);
                     rows_.template gather<B>(w, data_.indices[e], data_.value(e), first, sums);
@@ -74,7 +75,7 @@ class NodeFeatures {
         double* nodes = room(counts, (T + some) * stride_);
         double* shared = nodes + T * stride_;
         std::fill(shared, shared + some * stride_, 0.0);
-        double norm = 0.0;
+        [[maybe_unused]] double norm = 0.0;
         for (Index t = 0; t < T; ++t) {
             const Index p = offset(i) + t;
             double* node = nodes + t * stride_;
@@ -87,17 +88,25 @@ class NodeFeatures {
                 norm += static_cast<double>(once) * squared_norm(stride_, node);
             }
         }
-        if constexpr (Rows::kAllPairs) return norm + squared_norm(some * stride_, shared);
-        for (const auto [attribute, row] : block_rows_.targets(i))
-            norm += rows_.squared_norm_in_row(attribute, stride_, counts.data() + row * stride_);
-        return norm;
+        if constexpr (Rows::kAllPairs) {
+            return norm + squared_norm(some * stride_, shared);
+        } else {
+            Piece squares = {};
+            const auto targets = block_rows_.targets(i);
+            for (std::size_t u = 0; u < targets.size(); ++u) {
+                if (u + 2 * kAhead < targets.size()) rows_.prefetch_record(targets[u + 2 * kAhead].attribute);
+                rows_.add_squares(targets[u].attribute, stride_, counts.data() + targets[u].row * stride_, squares);
+            }
+            return total(squares);
+        }
     }
 
     // w += a * counts, where the weights belong to the part.
     void apply(Index i, double* w, double a, const std::vector<double>& counts, const Part& part) const {
         const auto targets = block_rows_.targets(i, part);
         for (std::size_t u = 0; u < targets.size(); ++u) {
-            if (u + std::size_t{kAhead} < targets.size()) rows_.prefetch(w, targets[u + kAhead].attribute);
+            if (u + 2 * kAhead < targets.size()) rows_.prefetch_record(targets[u + 2 * kAhead].attribute);
+            if (u + kAhead < targets.size()) rows_.prefetch(w, targets[u + kAhead].attribute);
             rows_.apply(w, targets[u].attribute, a, counts.data() + targets[u].row * stride_);
         }
     }
@@ -135,12 +144,13 @@ class NodeFeatures {
     }
 
    private:
-    static constexpr Index kAhead = 6;  // how many entries ahead of its use a row is fetched
+    static constexpr std::size_t kAhead = 6;  // how many entries ahead of its use a row is fetched
 
     // What the entries after e need, up to the last one.
     void prefetch(const double* w, Index e, Index last) const {
-        if (e + 2 * kAhead < last) rows_.prefetch_record(data_.indices[e + 2 * kAhead]);
-        if (e + kAhead < last) rows_.prefetch(w, data_.indices[e + kAhead]);
+        constexpr Index ahead = kAhead;
+        if (e + 2 * ahead < last) rows_.prefetch_record(data_.indices[e + 2 * ahead]);
+        if (e + ahead < last) rows_.prefetch(w, data_.indices[e + ahead]);
     }
 
     // row += value * x, both padded

@@ -133,18 +133,20 @@ class ObservedPairs {
     }
     void prefetch_record(std::int32_t attribute) const { __builtin_prefetch(records_ + attribute * (1 + words_)); }
 
+    // Groups of pieces begin at a multiple of eight, which is where a word begins: so which word holds which piece is known
+    // when compiling, and the sums stay in registers.
     template <Index B>
     void gather(const double* w, std::int32_t attribute, double value, Index first, Piece* sums) const {
-        if (words_ == 1) {
-            const std::uint32_t* record = records_ + 2 * static_cast<Index>(attribute);
-            for (int p = 0; p < std::min<int>(B, kPlaces / 8); ++p)
-                add_expanded_piece(record[1], p, value, w + record[0], sums[p]);
-            return;
-        }
-        for_each_word(attribute, 8 * (first + B), [&](std::uint32_t bits, Index s, Index k, Index) {
-            for (Index p = std::max<Index>(0, k / 8 - first); p < std::min(B, k / 8 + kPlaces / 8 - first); ++p)
-                add_expanded_piece(bits, static_cast<int>(first + p - k / 8), value, w + s, sums[p]);
-        });
+        const std::uint32_t* record = records_ + attribute * (1 + words_);
+        const double* weights = w + record[0];
+        const std::uint32_t* words = record + 1;
+        for (; first > 0; first -= kPiecesAWord) weights += std::popcount(*words++);
+        const std::uint32_t bits[2] = {words[0], B > kPiecesAWord ? words[1] : 0u};
+        const double* starts[2] = {weights, weights + std::popcount(bits[0])};
+#pragma GCC unroll 8
+        for (Index p = 0; p < B; ++p)
+            add_expanded_piece(bits[p / kPiecesAWord], static_cast<int>(p % kPiecesAWord), value,
+                               starts[p / kPiecesAWord], sums[p]);
     }
 
     void score(const double* w, std::int32_t attribute, double value, Index stride, double* scores) const {
@@ -154,10 +156,18 @@ class ObservedPairs {
     }
 
     double squared_norm_in_row(std::int32_t attribute, Index stride, const double* counts) const {
-        double total = 0.0;
-        for_each_word(attribute, stride,
-                      [&](std::uint32_t bits, Index, Index k, Index) { total += squared_norm_at(bits, counts + k); });
-        return total;
+        Piece squares = {};
+        add_squares(attribute, stride, counts, squares);
+        return total(squares);
+    }
+
+    // squares += the squares of those counts; which of the eight sums takes which is left open.
+    void add_squares(std::int32_t attribute, Index stride, const double* counts, Piece& squares) const {
+        for_pieces([&]<int N>() {
+            for_each_word(attribute, stride, [&](std::uint32_t bits, Index, Index k, Index) {
+                add_squares_at<N>(bits, counts + k, squares);
+            });
+        });
     }
 
     void add_masked(std::int32_t attribute, double a, Index stride, const double* counts, double* out) const {
@@ -167,8 +177,11 @@ class ObservedPairs {
     }
 
     void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
-        for_each_word(attribute, label_count_,
-                      [&](std::uint32_t bits, Index s, Index k, Index) { add_compressed(bits, a, counts + k, w + s); });
+        for_pieces([&]<int N>() {
+            for_each_word(attribute, label_count_, [&](std::uint32_t bits, Index s, Index k, Index) {
+                add_compressed<N>(bits, a, counts + k, w + s);
+            });
+        });
     }
 
     double product(const double* w, std::int32_t attribute, const double* counts) const {
@@ -180,12 +193,23 @@ class ObservedPairs {
     }
 
     void mask(std::int32_t attribute, Index stride, double* counts) const {
-        for_each_word(attribute, stride, [&](std::uint32_t bits, Index, Index k, Index places) {
-            clear_outside(bits, places, counts + k);
-        });
+        const std::uint32_t* words = records_ + attribute * (1 + words_) + 1;
+        for (Index word = 0; word < words_; ++word)  // also those without a bit
+            clear_outside(words[word], std::min(kPlaces, stride - kPlaces * word), counts + kPlaces * word);
     }
 
    private:
+    static constexpr Index kPiecesAWord = kPlaces / 8;
+
+    // body.operator()<N>() for the pieces that a word has: fewer than four only where there are few labels.
+    template <class Body>
+    void for_pieces(Body&& body) const {
+        if (label_count_ <= 8) return body.template operator()<1>();
+        if (label_count_ <= 16) return body.template operator()<2>();
+        if (label_count_ <= 24) return body.template operator()<3>();
+        body.template operator()<4>();
+    }
+
     // body(bits, where their weights start, the label of the first bit, how many places up to the stride)
     template <class Body>
     void for_each_word(std::int32_t attribute, Index stride, Body&& body) const {

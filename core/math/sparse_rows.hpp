@@ -43,30 +43,31 @@ inline void add_expanded_piece(std::uint32_t bits, int piece, double a, const do
     y += a * reinterpret_cast<const Piece&>(spread);
 }
 
-// y[n] += a x[place of the n-th bit]. All loads come before the first store, as they overlap but for the masks.
+// y[n] += a x[place of the n-th bit], the places being N pieces. All loads come before the first store, as they overlap but
+// for the masks.
+template <int N>
 inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
-    __m512d sums[4];
-    for (int piece = 0; piece < 4; ++piece) {
+    __m512d sums[N];
+    for (int piece = 0; piece < N; ++piece) {
         const __mmask8 here = piece_of(bits, piece);
         const __m512d packed = _mm512_maskz_compress_pd(here, _mm512_maskz_loadu_pd(here, x + 8 * piece));
         const auto some = static_cast<__mmask8>((1u << std::popcount(here)) - 1u);
         const __m512d old = _mm512_maskz_loadu_pd(some, y + before(bits, piece));
         sums[piece] = _mm512_fmadd_pd(_mm512_set1_pd(a), packed, old);
     }
-    for (int piece = 0; piece < 4; ++piece) {
+    for (int piece = 0; piece < N; ++piece) {
         const auto some = static_cast<__mmask8>((1u << std::popcount(piece_of(bits, piece))) - 1u);
         _mm512_mask_storeu_pd(y + before(bits, piece), some, sums[piece]);
     }
 }
 
-// The squared norm of x at the places of the bits.
-inline double squared_norm_at(std::uint32_t bits, const double* x) {
-    __m512d total = _mm512_setzero_pd();
-    for (int piece = 0; piece < 4; ++piece) {
+// squares += the squares of x at the places of the bits, each in one of the eight sums.
+template <int N>
+inline void add_squares_at(std::uint32_t bits, const double* x, Piece& squares) {
+    for (int piece = 0; piece < N; ++piece) {
         const __m512d some = _mm512_maskz_loadu_pd(piece_of(bits, piece), x + 8 * piece);
-        total = _mm512_fmadd_pd(some, some, total);
+        squares += reinterpret_cast<const Piece&>(some) * reinterpret_cast<const Piece&>(some);
     }
-    return _mm512_reduce_add_pd(total);
 }
 
 #else
@@ -80,15 +81,15 @@ inline void add_expanded_piece(std::uint32_t bits, int piece, double a, const do
     for (std::uint32_t left = bits >> 8 * piece & 0xffu; left; left &= left - 1) y[std::countr_zero(left)] += a * *x++;
 }
 
+template <int>
 inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
     for (std::uint32_t left = bits; left; left &= left - 1) *y++ += a * x[std::countr_zero(left)];
 }
 
-inline double squared_norm_at(std::uint32_t bits, const double* x) {
-    double total = 0.0;
+template <int>
+inline void add_squares_at(std::uint32_t bits, const double* x, Piece& squares) {
     for (std::uint32_t left = bits; left; left &= left - 1)
-        total += x[std::countr_zero(left)] * x[std::countr_zero(left)];
-    return total;
+        squares[std::countr_zero(left) % 8] += x[std::countr_zero(left)] * x[std::countr_zero(left)];
 }
 
 #endif

@@ -8,6 +8,7 @@
 // recursion runs on logarithms.
 #pragma once
 
+#include "math/aligned.hpp"
 #include "math/pieces.hpp"
 #include "oracles/chain_potentials.hpp"
 
@@ -126,7 +127,9 @@ class ForwardBackward {
     // other.
     static void multiply_left(Index K, Index P, const double* x, const double* E, double* out) {
         for_each_group(P / 8, [&]<Index B>(Index first) {
-            Piece even[B] = {}, odd[B] = {};
+            Piece even[B], odd[B];
+            clear(even);
+            clear(odd);
             const double* row = E + 8 * first;
             Index i = 0;
             for (; i + 2 <= K; i += 2, row += 2 * P)
@@ -197,7 +200,8 @@ class ForwardBackward {
         for_each_group(P / 8, [&]<Index B>(Index first) {
             const Index columns = std::min(8 * B, K - 8 * first);
             for (Index i = 0; i < K; i += R) {
-                Piece sums[R][B] = {};
+                Piece sums[R][B];
+                for (auto& row : sums) clear(row);
                 for (Index t = 1; t < T; ++t) {
                     const double* a = &alpha_[(t - 1) * P + i];  // i + R <= P
                     const double* b = &outgoing_[t * P + 8 * first];
@@ -298,10 +302,11 @@ class ForwardBackward {
         return log_z;
     }
 
-    Index stride_ = 0;    // of the padded rows below
-    double shift_ = 0.0;  // the sum of all maxima subtracted
-    std::vector<double> exp_node_, exp_edge_, transposed_;
-    std::vector<double> alpha_, beta_, outgoing_, inverse_scale_;
+    Index stride_ = 0;                                // of the padded rows below
+    double shift_ = 0.0;                              // the sum of all maxima subtracted
+    AlignedVector exp_node_, exp_edge_, transposed_;  // rows of whole lines
+    AlignedVector alpha_, beta_, outgoing_;
+    std::vector<double> inverse_scale_;
     std::vector<double> log_alpha_, log_beta_, log_edge_, terms_;
 };
 

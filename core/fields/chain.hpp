@@ -341,44 +341,44 @@ class Chain {
     // are one constant, taken to be zero; their marginals share what the former leave of T - 1.
     Index packed_size(Index i) const { return length(i) * labels() + static_cast<Index>(shape_.transitions.size()); }
 
-    void pack_potentials(Index i, const double* theta, double* packed) const {
+    void pack_potentials(Index i, double* theta) const {
         if (complete()) return;
-        const Index nodes = length(i) * labels();
-        const double* edge = theta + nodes;
-        std::copy(theta, theta + nodes, packed);
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
-            packed[nodes + s] = edge[shape_.transitions[s]] - edge[unweighted_];
+        double* edge = theta + length(i) * labels();
+        const double elsewhere = edge[unweighted_];
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[s] = edge[shape_.transitions[s]] - elsewhere;
     }
 
-    void pack_marginals(Index i, const double* m, double* packed) const {
+    void pack_marginals(Index i, double* m) const {
         if (complete()) return;
-        const Index nodes = length(i) * labels();
-        std::copy(m, m + nodes, packed);
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
-            packed[nodes + s] = m[nodes + shape_.transitions[s]];
+        double* edge = m + length(i) * labels();
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[s] = edge[shape_.transitions[s]];
     }
 
-    double* unpack_potentials(Index i, double* packed, double* theta) const {
-        return complete() ? packed : unpack(i, packed, 0.0, theta);
+    void unpack_potentials(Index i, double* packed) const {
+        if (!complete()) unpack_edges(0.0, packed + length(i) * labels());
     }
 
-    double* unpack_marginals(Index i, double* packed, double* m) const {
-        if (complete()) return packed;
+    void unpack_marginals(Index i, double* packed) const {
+        if (complete()) return;
         const Index weighted = static_cast<Index>(shape_.transitions.size());
-        const double rest = static_cast<double>(length(i) - 1) - sum(weighted, packed + length(i) * labels());
-        return unpack(i, packed, rest / static_cast<double>(labels() * labels() - weighted), m);
+        double* edge = packed + length(i) * labels();
+        const double rest = static_cast<double>(length(i) - 1) - sum(weighted, edge);
+        unpack_edges(rest / static_cast<double>(labels() * labels() - weighted), edge);
     }
 
    private:
     bool complete() const { return unweighted_ < 0; }  // every transition has a weight
 
-    double* unpack(Index i, const double* packed, double elsewhere, double* out) const {
-        const Index K = labels(), nodes = length(i) * K;
-        std::copy(packed, packed + nodes, out);
-        std::fill(out + nodes, out + nodes + K * K, elsewhere);
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
-            out[nodes + shape_.transitions[s]] = packed[nodes + s];
-        return out;
+    // From the back, so that no number is overwritten before it has moved: transitions are in increasing order.
+    void unpack_edges(double elsewhere, double* edge) const {
+        Index k = labels() * labels();
+        for (Index s = static_cast<Index>(shape_.transitions.size()); s-- > 0;) {
+            const Index place = shape_.transitions[s];
+            const double number = edge[s];
+            while (--k > place) edge[k] = elsewhere;
+            edge[place] = number;
+        }
+        std::fill(edge, edge + k, elsewhere);
     }
 
     // The first transition without a weight, -1 where there is none.

@@ -48,6 +48,8 @@ CONVERGENT: list[Solver] = [
 # All that minimise the likelihood; the others come near the optimum and no further. Their steps suit every problem.
 SOLVERS: list[Solver] = [
     *CONVERGENT,
+    SDCA(memory="float32"),
+    OEG(memory="float32"),
     SGD(eta=0.01),
     SGD(average=True),
     SGD(schedule="annealed"),

@@ -12,12 +12,10 @@ namespace dualfield {
 class Saver : public Archive {
    public:
     bool loading() const override { return false; }
-    void span(const char* name, double* values, Index size) override {
-        auto array = new_array<double, 1>({static_cast<std::size_t>(size)});
-        std::copy(values, values + size, array.data());
-        state_[name] = array;
-    }
+    void span(const char* name, double* values, Index size) override { save(name, values, size); }
+    void span(const char* name, float* values, Index size) override { save(name, values, size); }
     void array(const char* name, std::vector<double>& values) override { state_[name] = to_array(values); }
+    void array(const char* name, std::vector<float>& values) override { state_[name] = to_array(values); }
     void array(const char* name, std::vector<Index>& values) override { state_[name] = to_array(values); }
     void array(const char* name, std::vector<std::uint64_t>& values) override { state_[name] = to_array(values); }
     void flexible(const char* name, std::vector<double>& values, Index, Index) override { array(name, values); }
@@ -26,6 +24,13 @@ class Saver : public Archive {
     nb::dict state() const { return state_; }
 
    private:
+    template <class T>
+    void save(const char* name, const T* values, Index size) {
+        auto array = new_array<T, 1>({static_cast<std::size_t>(size)});
+        std::copy(values, values + size, array.data());
+        state_[name] = array;
+    }
+
     nb::dict state_;
 };
 
@@ -34,12 +39,10 @@ class Loader : public Archive {
    public:
     Loader(const nb::dict& state, bool check_only) : state_(state), check_only_(check_only) {}
     bool loading() const override { return !check_only_; }
-    void span(const char* name, double* values, Index size) override {
-        const auto given = entry<double>(name);
-        fit(static_cast<Index>(given.shape(0)) == size);
-        if (!check_only_) std::copy(given.data(), given.data() + size, values);
-    }
+    void span(const char* name, double* values, Index size) override { load_span(name, values, size); }
+    void span(const char* name, float* values, Index size) override { load_span(name, values, size); }
     void array(const char* name, std::vector<double>& values) override { load(name, values); }
+    void array(const char* name, std::vector<float>& values) override { load(name, values); }
     void array(const char* name, std::vector<Index>& values) override { load(name, values); }
     void array(const char* name, std::vector<std::uint64_t>& values) override { load(name, values); }
 
@@ -74,6 +77,13 @@ class Loader : public Archive {
         Vector<T> given;
         fit(nb::try_cast(state_[name], given, false));  // of exactly this type: nothing is converted, nothing lost
         return given;
+    }
+
+    template <class T>
+    void load_span(const char* name, T* values, Index size) {
+        const auto given = entry<T>(name);
+        fit(static_cast<Index>(given.shape(0)) == size);
+        if (!check_only_) std::copy(given.data(), given.data() + size, values);
     }
 
     template <class T>

@@ -44,6 +44,7 @@ void bind_dual(nb::class_<Solver>& bound) {
                  return save_archive(solver);
              })
         .def("restore", &restore_archive<Solver>, "state"_a)
+        .def("widen", &Solver::widen)
         .def("begin_again", &Solver::begin_again, "old_l2"_a)
         .def("weights", [](const Solver& s) { return to_array(s.weights()); })
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
@@ -87,6 +88,8 @@ auto sample_blocks(const std::string& sampling, double non_uniformity, Index per
     return to_array(drawn);
 }
 
+Precision precision_of(bool single) { return single ? Precision::kSingle : Precision::kDouble; }
+
 template <class F>
 void bind_sdca(nb::module_& m, const char* name) {
     using namespace nb::literals;
@@ -95,20 +98,21 @@ void bind_sdca(nb::module_& m, const char* name) {
     bound.def(
         "__init__",
         [](Solver* self, const F& field, const std::string& sampling, double non_uniformity, Index permutation_every,
-           Index threads, Index window, bool accelerate, const std::string& step, double subprecision, double step_size,
-           const std::string& init, double epsilon, std::uint64_t seed) {
+           Index threads, Index window, bool accelerate, bool single, const std::string& step, double subprecision,
+           double step_size, const std::string& init, double epsilon, std::uint64_t seed) {
             check_trainable(field);
             const SamplingRule rule = sampling_rule(sampling);
             require(exact(field), "SDCA needs exact inference");
             require(rule != SamplingRule::kResidual || one_node(field), "only a one-node field has residuals");
             require(threads > 0 && window > 0, "there must be a thread and a window");
-            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, {threads, window}, accelerate,
-                              {step_rule(step), subprecision, step_size}, {start_rule(init), epsilon});
+            new (self)
+                Solver(field, {rule, non_uniformity, permutation_every, seed}, {threads, window}, accelerate,
+                       {step_rule(step), subprecision, step_size}, {start_rule(init), epsilon}, precision_of(single));
         },
         "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "threads"_a, "window"_a, "accelerate"_a,
-        "step"_a, "subprecision"_a, "step_size"_a, "init"_a, "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
+        "single"_a, "step"_a, "subprecision"_a, "step_size"_a, "init"_a, "epsilon"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
-    bound.def_prop_ro("timings", &Solver::timings);
+    bound.def_prop_ro("timings", &Solver::timings).def_static("kept_numbers", &Solver::kept_numbers, "field"_a);
 }
 
 template <class F>
@@ -119,18 +123,19 @@ void bind_oeg(nb::module_& m, const char* name) {
     bound.def(
         "__init__",
         [](Solver* self, const F& field, const std::string& sampling, double non_uniformity, Index permutation_every,
-           Index threads, Index window, bool accelerate, bool secant, std::uint64_t seed) {
+           Index threads, Index window, bool accelerate, bool single, bool secant, std::uint64_t seed) {
             check_trainable(field);
             const SamplingRule rule = sampling_rule(sampling);
             require(exact(field), "OEG needs exact inference");
             require(rule != SamplingRule::kResidual, "OEG has no residuals");
             require(threads > 0 && window > 0, "there must be a thread and a window");
-            new (self)
-                Solver(field, {rule, non_uniformity, permutation_every, seed}, {threads, window}, accelerate, secant);
+            new (self) Solver(field, {rule, non_uniformity, permutation_every, seed}, {threads, window}, accelerate,
+                              secant, precision_of(single));
         },
         "field"_a, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "threads"_a, "window"_a, "accelerate"_a,
-        "secant"_a, "seed"_a, nb::keep_alive<1, 2>());
+        "single"_a, "secant"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_dual(bound);
+    bound.def_static("kept_numbers", &Solver::kept_numbers, "field"_a);
 }
 
 }  // namespace

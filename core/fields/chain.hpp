@@ -342,32 +342,29 @@ class Chain {
     // of T - 1.
     Index packed_size(Index i) const { return length(i) * labels() + packed_transitions(i); }
 
-    void pack_potentials(Index i, const double* theta, double* packed) const {
+    void pack_potentials(Index i, double* theta) const {
+        if (complete(i) || length(i) == 1) return;
+        double* edge = theta + length(i) * labels();
+        const double elsewhere = edge[unweighted_];
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[s] = edge[shape_.transitions[s]] - elsewhere;
+    }
+
+    void pack_marginals(Index i, double* m) const {
+        if (complete(i) || length(i) == 1) return;
+        double* edge = m + length(i) * labels();
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[s] = edge[shape_.transitions[s]];
+    }
+
+    void unpack_potentials(Index i, double* packed) const {
+        if (!complete(i)) unpack_edges(packed_transitions(i), 0.0, packed + length(i) * labels());
+    }
+
+    void unpack_marginals(Index i, double* packed) const {
         if (complete(i)) return;
-        const Index nodes = length(i) * labels();
-        const double* edge = theta + nodes;
-        std::copy(theta, theta + nodes, packed);
-        for (Index s = 0; s < packed_transitions(i); ++s)
-            packed[nodes + s] = edge[shape_.transitions[s]] - edge[unweighted_];
-    }
-
-    void pack_marginals(Index i, const double* m, double* packed) const {
-        if (complete(i)) return;
-        const Index nodes = length(i) * labels();
-        std::copy(m, m + nodes, packed);
-        for (Index s = 0; s < packed_transitions(i); ++s) packed[nodes + s] = m[nodes + shape_.transitions[s]];
-    }
-
-    double* unpack_potentials(Index i, double* packed, double* theta) const {
-        return complete(i) ? packed : unpack(i, packed, 0.0, theta);
-    }
-
-    double* unpack_marginals(Index i, double* packed, double* m) const {
-        if (complete(i)) return packed;
-        if (length(i) == 1) return unpack(i, packed, 0.0, m);
-        const Index weighted = packed_transitions(i);
-        const double rest = static_cast<double>(length(i) - 1) - sum(weighted, packed + length(i) * labels());
-        return unpack(i, packed, rest / static_cast<double>(labels() * labels() - weighted), m);
+        const Index weighted = packed_transitions(i), all = labels() * labels();
+        double* edge = packed + length(i) * labels();
+        const double rest = static_cast<double>(length(i) - 1) - sum(weighted, edge);
+        unpack_edges(weighted, rest / static_cast<double>(all - weighted), edge);
     }
 
    private:
@@ -377,12 +374,16 @@ class Chain {
         return length(i) > 1 ? static_cast<Index>(shape_.transitions.size()) : 0;
     }
 
-    double* unpack(Index i, const double* packed, double elsewhere, double* out) const {
-        const Index K = labels(), nodes = length(i) * K;
-        std::copy(packed, packed + nodes, out);
-        std::fill(out + nodes, out + nodes + K * K, elsewhere);
-        for (Index s = 0; s < packed_transitions(i); ++s) out[nodes + shape_.transitions[s]] = packed[nodes + s];
-        return out;
+    // From the back, so that no number is overwritten before it has moved: transitions are in increasing order.
+    void unpack_edges(Index packed, double elsewhere, double* edge) const {
+        Index k = labels() * labels();
+        while (packed-- > 0) {
+            const Index place = shape_.transitions[packed];
+            const double number = edge[packed];
+            while (--k > place) edge[k] = elsewhere;
+            edge[place] = number;
+        }
+        std::fill(edge, edge + k, elsewhere);
     }
 
     // The first transition without a weight, -1 where there is none.

@@ -107,12 +107,12 @@ concept PotentialField = DualField<F> && requires(const F& field, Index i, doubl
 
     // Potentials and marginals in less room, where some entries follow from others. Packing changes potentials by constants at
     // most, and entries of marginals only where potentials are constant: no distribution, entropy, feature count or
-    // product of the two changes. unpack_* return the packed vector itself, or what they write to the given one.
+    // product of the two changes. All of it in place.
     { field.packed_size(i) } -> std::same_as<Index>;
-    { field.pack_potentials(i, output, output) };
-    { field.pack_marginals(i, output, output) };
-    { field.unpack_potentials(i, output, output) } -> std::same_as<double*>;
-    { field.unpack_marginals(i, output, output) } -> std::same_as<double*>;
+    { field.pack_potentials(i, output) };
+    { field.pack_marginals(i, output) };
+    { field.unpack_potentials(i, output) };
+    { field.unpack_marginals(i, output) };
 };
 
 // What Hessian-vector products need: given the table of marginals, the change of the compact marginals along a change

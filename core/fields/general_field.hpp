@@ -109,10 +109,10 @@ class GeneralField {
     virtual void initial_potentials(Index, double, double*) const { refuse(); }
 
     Index packed_size(Index i) const { return compact_size(i); }
-    void pack_potentials(Index, const double*, double*) const {}
-    void pack_marginals(Index, const double*, double*) const {}
-    double* unpack_potentials(Index, double* packed, double*) const { return packed; }
-    double* unpack_marginals(Index, double* packed, double*) const { return packed; }
+    void pack_potentials(Index, double*) const {}
+    void pack_marginals(Index, double*) const {}
+    void unpack_potentials(Index, double*) const {}
+    void unpack_marginals(Index, double*) const {}
 
    protected:
     static double refuse() { throw std::logic_error("this field has no dual, or not this start of it"); }

@@ -171,10 +171,10 @@ class Multiclass {
     }
 
     Index packed_size(Index) const { return labels_; }
-    void pack_potentials(Index, const double*, double*) const {}
-    void pack_marginals(Index, const double*, double*) const {}
-    double* unpack_potentials(Index, double* packed, double*) const { return packed; }
-    double* unpack_marginals(Index, double* packed, double*) const { return packed; }
+    void pack_potentials(Index, double*) const {}
+    void pack_marginals(Index, double*) const {}
+    void unpack_potentials(Index, double*) const {}
+    void unpack_marginals(Index, double*) const {}
 
    private:
     static constexpr Index kMostPadded = 64;

@@ -12,6 +12,8 @@
 //
 // For the original problem mu has w^(mu) = w + kappa / l2 (w - z), and its gap at w is
 //     sum_i c_i KL(mu_i || p_i(w)) + kappa^2 / (2 l2) |w - z|^2.
+//
+// Any z will do, so z is a vector of floats; w follows it exactly.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +29,7 @@ namespace dualfield {
 class Acceleration {
    public:
     Acceleration(bool active, double l2, Index dimension)
-        : active_(active), l2_(l2), centre_(active ? dimension : 0, 0.0), before_(active ? dimension : 0, 0.0) {}
+        : active_(active), l2_(l2), centre_(active ? dimension : 0, 0.0f), before_(active ? dimension : 0, 0.0f) {}
 
     bool active() const { return active_; }
     double kappa() const { return kappa_; }
@@ -43,7 +45,7 @@ class Acceleration {
         if (!active_) return scale(static_cast<Index>(w.size()), old_l2 / l2_, w.data());
         for (std::size_t k = 0; k < w.size(); ++k) {
             const double residual = (old_l2 + kappa_) * w[k] - kappa_ * centre_[k];  // sum_i c_i (F_i - E_mu F)
-            centre_[k] = before_[k] = w[k];
+            centre_[k] = before_[k] = static_cast<float>(w[k]);
             w[k] = (residual + kappa_ * centre_[k]) / (l2_ + kappa_);
         }
         alpha_ = 1.0;
@@ -129,10 +131,11 @@ class Acceleration {
         team.over_ranges(static_cast<Index>(w.size()), [&](Index first, Index end) {
 #pragma omp simd
             for (Index k = first; k < end; ++k) {
-                const double reached = w[k], centre = reached + beta * (reached - before_[k]);
-                w[k] += share * (centre - centre_[k]);
+                const double reached = w[k];
+                const auto centre = static_cast<float>(reached + beta * (reached - before_[k]));
+                w[k] += share * (static_cast<double>(centre) - centre_[k]);
                 centre_[k] = centre;
-                before_[k] = reached;
+                before_[k] = static_cast<float>(reached);
             }
         });
     }
@@ -147,9 +150,9 @@ class Acceleration {
     bool active_;
     double l2_;
     double kappa_ = 0.0;
-    std::vector<double> centre_, before_;  // z, and the weights at the end of the last proximal problem
-    double alpha_ = 1.0;                   // of Nesterov's sequence
-    Index passes_ = 0, quick_ = 0;         // on this proximal problem; problems in a row that took a single one
+    std::vector<float> centre_, before_;  // z, and the weights at the end of the last proximal problem
+    double alpha_ = 1.0;                  // of Nesterov's sequence
+    Index passes_ = 0, quick_ = 0;        // on this proximal problem; problems in a row that took a single one
 };
 
 }  // namespace dualfield

@@ -20,7 +20,9 @@ class Archive {
 
     // Of a size that the field fixes.
     virtual void span(const char* name, double* values, Index size) = 0;
+    virtual void span(const char* name, float* values, Index size) = 0;
     virtual void array(const char* name, std::vector<double>& values) = 0;
+    virtual void array(const char* name, std::vector<float>& values) = 0;
     virtual void array(const char* name, std::vector<Index>& values) = 0;
     virtual void array(const char* name, std::vector<std::uint64_t>& values) = 0;
 

@@ -111,6 +111,12 @@ class DualRun {
         confirmation_.discard();
     }
 
+    // Keeps the duals in double precision from now on.
+    void widen() {
+        method().widen_duals();
+        idle_ = 0;
+    }
+
     bool started() const { return start_cursor_ == 2 * draws_per_pass(); }
     bool confirmed() const { return confirmation_.complete(); }
     bool stalled() const { return idle_ >= 2 * draws_per_pass(); }  // no block moves any more
@@ -175,7 +181,7 @@ class DualRun {
     // Scratch of one thread.
     struct Worker {
         typename F::Workspace oracle;
-        std::vector<double> potentials, marginals, candidate, unpacked[2];
+        std::vector<double> potentials, marginals, candidate, kept[2];
     };
 
     struct Step {

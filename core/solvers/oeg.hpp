@@ -8,7 +8,9 @@
 //     H'        = log Z(vartheta') - <vartheta', m'>           (no logarithms)
 //     g_i       = log Z(theta) - <theta, m_i> - H_i            (the block's duality gap, extrapolated from the step)
 //     rise      = H' - H_i + <theta, m' - m_i> - c_i / (2 l2) |F(m' - m_i)|^2      (of the dual; halve eta if negative)
-// The memory is O(T K + K^2) a block where SDCA needs O(T K^2).
+// The memory is O(T K + K^2) a block where SDCA needs O(T K^2). Where potentials and marginals are kept as float, the
+// trial is rounded before the oracle sees it and m' before the weights do: then w goes with the m_i that are kept, and
+// the entropy with the kept vartheta_i, whatever the number of updates.
 //
 // A block begins at its truth, where it adds nothing to w and nothing to the dual. Its first update takes it to
 //     vartheta = theta + the potentials of independent nodes, each wrong with probability epsilon,
@@ -17,6 +19,7 @@
 
 #include <vector>
 
+#include "solvers/block_store.hpp"
 #include "solvers/dual_run.hpp"
 
 namespace dualfield {
@@ -28,21 +31,28 @@ class OEG : public DualRun<F, OEG<F>> {
 
    public:
     // secant: steer eta by the slope of the dual along the step; otherwise grow it by 1.05 after each success.
-    OEG(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate, bool secant)
+    OEG(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate, bool secant,
+        Precision precision)
         : Base(field, sampling, concurrency, accelerate),
           secant_(secant),
-          offsets_(Base::offsets_by(field, [&](Index i) { return field.packed_size(i); })),
-          varthetas_(offsets_.back(), 0.0),
-          means_(offsets_.back(), 0.0),
+          varthetas_(packed_offsets(field), precision),
+          means_(packed_offsets(field), precision),
           etas_(field.blocks(), kAtTruth) {
         epsilon_ = 0.05;
     }
+
+    // How many numbers the duals of a field are.
+    static Index kept_numbers(const F& field) { return 2 * packed_offsets(field).back(); }
 
    private:
     using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
     using typename Base::Slot, typename Base::Worker;
 
     static constexpr double kAtTruth = 0.0, kFirstEta = 0.5;
+
+    static std::vector<Index> packed_offsets(const F& field) {
+        return Base::offsets_by(field, [&](Index i) { return field.packed_size(i); });
+    }
 
     bool at_truth(Index i) const { return etas_[i] == kAtTruth; }
 
@@ -55,45 +65,58 @@ class OEG : public DualRun<F, OEG<F>> {
         double* theta = room(worker.potentials, size);
         double* trial = room(worker.candidate, size);
         double* change = room(worker.marginals, size);  // m', then m' - m
-        double* vartheta = field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(worker.unpacked[0], size));
-        double* m = field_.unpack_marginals(i, means_.data() + offsets_[i], room(worker.unpacked[1], size));
+        double* vartheta = room(worker.kept[0], size);
+        double* m = room(worker.kept[1], size);
+        kept_potentials(i, vartheta);
+        means_.read(i, m);
+        field_.unpack_marginals(i, m);
 
         field_.score(i, weights_.data(), theta);
         field_.center(i, theta);
 
         double& eta = etas_[i];
+        double first_gap = 0.0;
         for (int attempt = 0; attempt < kMaxTrials; ++attempt) {
 #pragma omp simd
             for (Index k = 0; k < size; ++k) trial[k] = vartheta[k] + eta * (theta[k] - vartheta[k]);
+            varthetas_.round(size, trial);
             const double log_z = field_.infer(i, trial, change, worker.oracle);
-            const double entropy = log_z - dot(size, trial, change);
-            const double divergence = log_z - dot(size, trial, m) - entropy_[i];
             ++slot.oracle_calls;
             ++slot.evaluations;
-#pragma omp simd
-            for (Index k = 0; k < size; ++k) change[k] -= m[k];
-            const double along = dot(size, theta, change);
-            const double first_slope = along - dot(size, vartheta, change);
+            const double entropy = log_z - dot(size, trial, change);
+            means_.round(size, change);
+            double trial_before = 0.0, along = 0.0, along_vartheta = 0.0;
+#pragma omp simd reduction(+ : trial_before, along, along_vartheta)
+            for (Index k = 0; k < size; ++k) {
+                change[k] -= m[k];
+                trial_before += trial[k] * m[k];
+                along += theta[k] * change[k];
+                along_vartheta += vartheta[k] * change[k];
+            }
+            const double divergence = log_z - trial_before - entropy_[i];
+            const double first_slope = along - along_vartheta;
             slot.norm = field_.pull(i, change, slot.direction);
             slot.along = along;
             const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
             const double rise = entropy - entropy_[i] + along - 0.5 * quadratic;
             slot.step.gap = gap_beyond(eta, divergence, first_slope);
             if (!(slot.step.gap > 0.0)) break;  // nothing to gain, or not a number
-            if (!(rise >= -1e-13 * (1.0 + std::abs(entropy)))) {
+            if (attempt == 0) first_gap = slot.step.gap;
+            if (!(rise >= -slack() * (1.0 + std::abs(entropy) + std::abs(trial_before)))) {
                 eta *= 0.5;
                 continue;
             }
             slot.step = {slot.step.gap, entropy, rise, eta};
             slot.factor = -c / Base::l2();
-            const double last_slope = along - quadratic - dot(size, trial, change);
-            std::copy(trial, trial + size, vartheta);
+            const double last_slope = (1.0 - eta) * first_slope - quadratic;  // <trial, change> by linearity
             axpy(size, 1.0, change, m);
-            field_.pack_potentials(i, vartheta, varthetas_.data() + offsets_[i]);
-            field_.pack_marginals(i, m, means_.data() + offsets_[i]);
+            keep(i, trial, m);
             eta = std::min(1.0, eta * (secant_ ? secant_factor(first_slope, last_slope) : 1.05));
-            break;
+            return;
         }
+        // Steps shorter than that tell of rounding alone.
+        eta = std::max(eta, varthetas_.single() ? 1e-3 : 1e-7);
+        if (std::isfinite(slot.step.gap)) slot.step.gap = first_gap;
     }
 
     // Of the first updates in a window, the last says how the next ones begin.
@@ -130,7 +153,7 @@ class OEG : public DualRun<F, OEG<F>> {
         double* theta = room(worker.potentials, size);
         double* trial = room(worker.candidate, size);
         double* change = room(worker.marginals, size);
-        double* m = room(worker.unpacked[1], size);
+        double* m = room(worker.kept[1], size);
         field_.score(i, weights_.data(), theta);
         field_.center(i, theta);
         slot.step.gap = field_.log_partition(i, theta, worker.oracle) - field_.true_score(i, theta);
@@ -139,10 +162,12 @@ class OEG : public DualRun<F, OEG<F>> {
             field_.initial_potentials(i, epsilon, trial);
             axpy(size, part, theta, trial);
             field_.center(i, trial);
+            varthetas_.round(size, trial);
             const double log_z = field_.infer(i, trial, m, worker.oracle);
             const double entropy = log_z - dot(size, trial, m);
             ++slot.oracle_calls;
             ++slot.evaluations;
+            means_.round(size, m);
             std::copy(m, m + size, change);
             field_.subtract_truth(i, change);
             const double along = dot(size, theta, change);
@@ -169,21 +194,19 @@ class OEG : public DualRun<F, OEG<F>> {
     void choose_start() {}
     void initialise(Index) {}
 
-    // Stores the potentials and the marginals of block i.
-    void keep(Index i, const double* vartheta, const double* m) {
+    // Overwrites both.
+    void keep(Index i, double* vartheta, double* m) {
+        field_.pack_potentials(i, vartheta);
+        varthetas_.write(i, vartheta);
         keep_marginals(i, m);
-        if (field_.packed_size(i) < field_.compact_size(i)) {
-            field_.pack_potentials(i, vartheta, varthetas_.data() + offsets_[i]);
-        } else {
-            std::copy(vartheta, vartheta + field_.compact_size(i), varthetas_.data() + offsets_[i]);
-        }
     }
-    void keep_marginals(Index i, const double* m) {
-        if (field_.packed_size(i) < field_.compact_size(i)) {
-            field_.pack_marginals(i, m, means_.data() + offsets_[i]);
-        } else {
-            std::copy(m, m + field_.compact_size(i), means_.data() + offsets_[i]);
-        }
+    void keep_marginals(Index i, double* m) {
+        field_.pack_marginals(i, m);
+        means_.write(i, m);
+    }
+    void kept_potentials(Index i, double* vartheta) const {
+        varthetas_.read(i, vartheta);
+        field_.unpack_potentials(i, vartheta);
     }
 
     void change_l2(double) {}
@@ -197,17 +220,15 @@ class OEG : public DualRun<F, OEG<F>> {
             scale(size, -1.0, m);
             return 0.0;
         }
-        const double* vartheta =
-            field_.unpack_potentials(i, varthetas_.data() + offsets_[i], room(worker.unpacked[0], size));
         double* centred = room(worker.candidate, size);
-        std::copy(vartheta, vartheta + size, centred);
+        kept_potentials(i, centred);
         field_.center(i, centred);
         const double log_z = field_.infer(i, centred, m, worker.oracle);
         return log_z - dot(size, centred, m);
     }
     void archive_duals(Archive& archive) {
-        archive.array("duals", varthetas_);
-        archive.array("means", means_);
+        varthetas_.archive(archive, "duals");
+        means_.archive(archive, "means");
         archive.array("etas", etas_);
     }
     void repair(Index i, Worker& worker) {
@@ -217,10 +238,17 @@ class OEG : public DualRun<F, OEG<F>> {
         keep_marginals(i, m);
     }
 
+    // A rise may come out negative by this times the sizes of its terms, by rounding.
+    double slack() const { return varthetas_.single() ? 0x1p-23 : 1e-13; }
+
+    void widen_duals() {
+        varthetas_.widen();
+        means_.widen();
+    }
+
     bool secant_;
-    std::vector<Index> offsets_;
-    std::vector<double> varthetas_, means_;  // packed, block after block; none for blocks of sample weight zero
-    std::vector<double> etas_;               // the step of each block's next update; kAtTruth before the first
+    BlockStore varthetas_, means_;  // packed; none for blocks of sample weight zero
+    std::vector<double> etas_;      // the step of each block's next update; kAtTruth before the first
 };
 
 }  // namespace dualfield

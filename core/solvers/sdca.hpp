@@ -10,11 +10,11 @@
 #pragma once
 
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "duality/line_search.hpp"
 #include "solvers/best_epsilon.hpp"
+#include "solvers/block_store.hpp"
 #include "solvers/dual_run.hpp"
 
 namespace dualfield {
@@ -39,18 +39,24 @@ class SDCA : public DualRun<F, SDCA<F>> {
 
    public:
     SDCA(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate,
-         const StepOptions& step, const StartOptions& start)
+         const StepOptions& step, const StartOptions& start, Precision precision)
         : Base(field, sampling, concurrency, accelerate),
           step_(step),
           start_(start),
-          offsets_(Base::offsets_by(field, [&](Index i) { return field.table_size(i); })),
-          tables_(std::make_unique_for_overwrite<double[]>(offsets_.back())) {}
+          tables_(offsets(field), precision) {}
+
+    // How many numbers the duals of a field are.
+    static Index kept_numbers(const F& field) { return offsets(field).back(); }
 
     // Seconds in the line search and in whole updates, of those updates that were timed: one in kTimedEvery.
     std::pair<double, double> timings() const { return {search_seconds_, update_seconds_}; }
 
    private:
     static constexpr Index kTimedEvery = 16;
+
+    static std::vector<Index> offsets(const F& field) {
+        return Base::offsets_by(field, [&](Index i) { return field.table_size(i); });
+    }
 
     using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
     using typename Base::Slot, typename Base::Worker;
@@ -62,7 +68,8 @@ class SDCA : public DualRun<F, SDCA<F>> {
         double* theta = room(worker.potentials, compact_size);
         double* m = room(worker.marginals, compact_size);
         double* delta = room(worker.candidate, size);
-        double* mu = table(i);
+        double* mu = room(worker.kept[0], size);
+        tables_.read(i, mu);
         const Stopwatch watch(&slot == &Base::slots_[0] && Base::oracle_calls() % kTimedEvery == 0);
 
         field_.score(i, weights_.data(), theta);
@@ -87,6 +94,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
             find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
         slot.search_seconds = watch.seconds() - before;
         axpy(size, found.step, delta, mu);
+        tables_.write(i, mu);
         slot.factor = -found.step * c / Base::l2();
         slot.evaluations = found.evaluations;
         slot.step = {gap, found.entropy, found.ascent, found.step};
@@ -174,19 +182,21 @@ class SDCA : public DualRun<F, SDCA<F>> {
     }
 
     void initialise(Index i) {
+        double* mu = room(worker().kept[0], field_.table_size(i));
         if (start_.rule == StartRule::kMixture) {
-            field_.initial_table(i, epsilon_, table(i));
+            field_.initial_table(i, epsilon_, mu);
             entropy_[i] = field_.initial_entropy(i, epsilon_);
         } else if (start_.rule == StartRule::kProduct) {
-            field_.product_table(i, epsilon_, table(i));
+            field_.product_table(i, epsilon_, mu);
             entropy_[i] = field_.product_entropy(i, epsilon_);
         } else {
-            initialise_by_potentials(i);
+            initialise_by_potentials(i, mu);
         }
+        tables_.write(i, mu);
     }
 
     // Potentials of any clique, in the layout of the table.
-    void initialise_by_potentials(Index i) {
+    void initialise_by_potentials(Index i, double* mu) {
         constexpr double kPeak = 10.0;
         const Index size = field_.table_size(i);
         double* theta = room(worker().candidate, size);
@@ -196,38 +206,42 @@ class SDCA : public DualRun<F, SDCA<F>> {
         } else {
             for (Index k = 0; k < size; ++k) theta[k] = std::log(Base::random_.exponential());
         }
-        field_.infer_untied(i, theta, table(i), worker().oracle);
-        entropy_[i] = entropy(field_.segments(i), table(i));
+        field_.infer_untied(i, theta, mu, worker().oracle);
+        entropy_[i] = entropy(field_.segments(i), mu);
         double* m = room(worker().marginals, field_.compact_size(i));
-        field_.compact(i, table(i), m);
+        field_.compact(i, mu, m);
         Base::add_weights(i, m, 1.0, weights_);
     }
 
     double stored(Index i, double* m, Worker& worker) {
-        double* repaired = room(worker.candidate, field_.table_size(i));
-        std::copy(table(i), table(i) + field_.table_size(i), repaired);
-        field_.repair_table(i, repaired);
+        const double* repaired = repaired_table(i, worker);
         field_.compact(i, repaired, m);
         return entropy(field_.segments(i), repaired);
     }
-    void repair(Index i, Worker&) { field_.repair_table(i, table(i)); }
+    void repair(Index i, Worker& worker) { tables_.write(i, repaired_table(i, worker)); }
+
+    const double* repaired_table(Index i, Worker& worker) {
+        double* table = room(worker.candidate, field_.table_size(i));
+        tables_.read(i, table);
+        field_.repair_table(i, table);
+        return table;
+    }
+
+    void widen_duals() { tables_.widen(); }
 
     Worker& worker() { return Base::workers_[0]; }  // of the start
 
     void archive_duals(Archive& archive) {
-        archive.span("duals", tables_.get(), offsets_.back());
+        tables_.archive(archive, "duals");
         archive.scalars("step_size", {&step_.size});
     }
-
-    double* table(Index i) { return tables_.get() + offsets_[i]; }
 
     StepOptions step_;
     double largest_radius_ = 0.0;  // max_i c_i R_i
     StartOptions start_;
     std::vector<double> halfway_;  // w(1/2) while the product start is chosen
     double search_seconds_ = 0.0, update_seconds_ = 0.0;
-    std::vector<Index> offsets_;
-    std::unique_ptr<double[]> tables_;  // mu, block after block; none for blocks of sample weight zero
+    BlockStore tables_;  // mu; none for blocks of sample weight zero
 };
 
 }  // namespace dualfield

@@ -122,10 +122,12 @@ def solve(
         check_count("solve", "callback_every", callback_every, 1)
     solver.check(field)
     clock = _Clock(field.preparation if state is None else (0.0, 0.0))
-    run = _bind(field, solver, state, start, random_state)
+    run = _bind(field, solver, tol, state, start, random_state)
     solution = _Drive(run, clock, tol, max_passes, tuple(callbacks), callback_every).to_the_end()
     if reason:
         solution.message += f" ({solver.name} was chosen: {reason}.)"
+    if run.note:
+        solution.message += f" ({run.note}.)"
     return solution
 
 
@@ -140,6 +142,7 @@ def check_limits(tol: float, max_passes: int) -> None:
 def _bind(
     field: Field,
     solver: Solver,
+    tol: float,
     state: Run | None,
     start: npt.ArrayLike | None,
     random_state: int | np.random.RandomState | None,
@@ -147,7 +150,7 @@ def _bind(
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     if state is None:
         weights = None if start is None else _checked_start(start, field)
-        run = solver.start(field, seed)
+        run = solver.start_to(field, seed, tol)
         if weights is not None:
             run.begin_at(weights)
         return run

@@ -126,7 +126,7 @@ def test_the_dual_value_is_that_of_the_tables_written_out(name: str, passes: int
     """``D(μ) = −l2/2 ‖ŵ(μ)‖² + Σ c H(μ)``, μ as distributions over labellings, ``ŵ = 1/l2 Σ c (F_i − E_μ F)``."""
     field: Any = problem(name)
     make = compiled("SDCA", field)
-    core = make(field.core, "gap", 0.8, 0, 1, 1, False, "newton", 1e-6, 0.0, init, 0.3, 0)
+    core = make(field.core, "gap", 0.8, 0, 1, 1, False, False, "newton", 1e-6, 0.0, init, 0.3, 0)
     assert core.start(3600.0)
     core.run(passes * field.n_blocks, 3600.0)
     flat, place, K = core.save()["duals"], 0, len(field.classes)
@@ -240,7 +240,7 @@ def test_observed_bigrams_are_those_of_the_data_and_all_of_them_those_that_rules
 
 
 def test_a_table_beyond_memory_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dualfield.fields.bigram_layout._memory", lambda: 400)
+    monkeypatch.setattr("dualfield.fields.bigram_layout.main_memory", lambda: 400)
     X, y = bigram_sequences(8)
     with pytest.raises(
         ValueError, match=r"3 bigram attributes with 9 pairs .* 27 weights; .* give bigram_features='obs"

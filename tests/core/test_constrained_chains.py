@@ -172,7 +172,7 @@ def test_the_core_refuses_candidates_that_do_not_fit() -> None:
 def test_the_core_refuses_the_dual_of_partial_labels() -> None:
     field = _core.PartialChainAll(plain_core(), **masks(), candidates=np.ones((3, 2), bool))
     with pytest.raises(ValueError, match="OEG needs exact inference"):
-        _core.OEGGeneralField(field, "gap", 0.8, 3, 1, 1, False, True, 0)
+        _core.OEGGeneralField(field, "gap", 0.8, 3, 1, 1, False, False, True, 0)
     with pytest.raises(RuntimeError, match="this field has no dual"):
         field.radius(0)
 

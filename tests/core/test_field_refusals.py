@@ -234,7 +234,7 @@ POINTS = "Multiclass(np.array([0, 1]), np.array([0, 1]), np.zeros(1, np.int32), 
     [
         (CHAIN, "field.primal(np.zeros(6))"),
         (CHAIN, "field.gradient(np.zeros(6))"),
-        (CHAIN, "_core.SDCAChainAll(field, 'gap', 0.8, 3, 1, 1, False, 'newton', 0.01, 0.0, 'mixture', 0.0, 0)"),
+        (CHAIN, "_core.SDCAChainAll(field, 'gap', 0.8, 3, 1, 1, False, False, 'newton', 0.01, 0.0, 'mixture', 0.0, 0)"),
         (CHAIN, "_core.LBFGSChainAll(field, 5, 1, 1.0, 1, 0)"),
         (POINTS, "field.primal(np.zeros(2))"),
     ],

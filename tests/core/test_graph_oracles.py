@@ -46,9 +46,10 @@ def test_propagation_is_exact_on_forests(method: str, schedule: str, bound: floa
     assert found.converged
     if schedule == "sequential":
         assert found.sweeps <= 2
-    assert_close(found.log_partition, exact.log_partition)
-    assert_close(found.nodes, exact.nodes)
-    assert_close(found.edges, exact.edges)
+    slack = 1e-8 if schedule == "residual" else 1e-9  # messages that would change by less wait for ever
+    assert_close(found.log_partition, exact.log_partition, slack)
+    assert_close(found.nodes, exact.nodes, slack)
+    assert_close(found.edges, exact.edges, slack)
     if method == "tree-reweighted":
         assert_close(found.upper_bound, exact.log_partition, 1e-7)
 

@@ -119,7 +119,9 @@ def test_a_run_weighs_its_blocks_by_l2_plus_radius(name: str, rule: str) -> None
 
 def test_residual_sampling_records_the_length_of_the_last_direction() -> None:
     field = fields.Multiclass(*points(6, seed=3), l2=2.0)
-    core = compiled("SDCA", field)(field.core, "residual", 1.0, 0, 1, 1, False, "newton", 1e-3, 0.0, "mixture", 0.1, 0)
+    core = compiled("SDCA", field)(
+        field.core, "residual", 1.0, 0, 1, 1, False, False, "newton", 1e-3, 0.0, "mixture", 0.1, 0
+    )
     assert core.start(3600.0)
     alpha, w = core.save()["duals"].reshape(6, 3), core.weights()
     core.run(1, 3600.0)  # the first block of the first pass

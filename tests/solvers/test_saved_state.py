@@ -168,7 +168,7 @@ def damages(arrays: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
         result.append((f"{name} missing", "lacks an entry", {k: a for k, a in arrays.items() if k != name}))
         changed = {
             "longer": np.concatenate([array, array[:1] if len(array) else np.zeros(1, array.dtype)]),
-            "of another type": array.astype(np.float32),
+            "of another type": array.astype(np.complex64),
             "a matrix": array[np.newaxis],
         }
         if len(array):

@@ -26,7 +26,7 @@ def started(
     """The compiled solver after its start; ``epsilon`` zero is "auto"."""
     make = compiled("SDCA", field)
     core = make(
-        field.core, "gap", non_uniformity, 0, 1, 1, False, "newton", subprecision, 0.0, "mixture", epsilon, seed
+        field.core, "gap", non_uniformity, 0, 1, 1, False, False, "newton", subprecision, 0.0, "mixture", epsilon, seed
     )
     assert core.start(3600.0)
     return core

@@ -34,9 +34,9 @@ def after(core: Any, passes: int) -> tuple[npt.NDArray[np.float64], float]:
 
 def made(field: Field, method: str, threads: int, window: int) -> Any:
     if method == "OEG":
-        return compiled(method, field)(field.core, "gap", 0.8, 3, threads, window, True, True, 5)
+        return compiled(method, field)(field.core, "gap", 0.8, 3, threads, window, True, False, True, 5)
     return compiled(method, field)(
-        field.core, "gap", 0.8, 3, threads, window, False, "newton", 1e-3, 0.0, "mixture", 0.0, 5
+        field.core, "gap", 0.8, 3, threads, window, False, False, "newton", 1e-3, 0.0, "mixture", 0.0, 5
     )
 
 

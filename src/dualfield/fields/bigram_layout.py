@@ -7,7 +7,6 @@ attribute has a weight for each pair that the constraints allow, K² where there
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from dualfield import _core
 from dualfield.features import Constraints, Encoded
+from dualfield.memory import main_memory
 
 __all__ = ["BigramLayout"]
 
@@ -181,17 +181,9 @@ def _observed_among(bigrams: Encoded, candidates: npt.NDArray[np.bool_], k: int)
     return np.unique(np.concatenate(found))
 
 
-def _memory() -> int | None:
-    """The bytes of main memory, where the system tells."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
 def _check_size(n_bigrams: int, n_pairs: int) -> None:
     """Refuse a table of which the memory does not hold two, as every solver needs."""
-    size, memory = 8 * n_bigrams * n_pairs, _memory()
+    size, memory = 8 * n_bigrams * n_pairs, main_memory()
     if memory is not None and 2 * size > memory:
         raise ValueError(
             f"{n_bigrams:,} bigram attributes with {n_pairs:,} pairs of labels each have {n_bigrams * n_pairs:,} "

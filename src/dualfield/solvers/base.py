@@ -64,6 +64,11 @@ class Run(ABC):
         return self.field.certifies(weights)
 
     @property
+    def note(self) -> str:
+        """What the method chose by itself and the user may want to know, as a clause; empty: nothing."""
+        return ""
+
+    @property
     def remark(self) -> str:
         """What to say of this run when it has not converged, as a clause; empty: nothing."""
         return ""
@@ -166,6 +171,10 @@ class Solver(ABC):
     @abstractmethod
     def start(self, field: Field, seed: int) -> Run:
         """Bind to a field."""
+
+    def start_to(self, field: Field, seed: int, tol: float) -> Run:
+        """Bind to a field for a run that is to end at this tolerance."""
+        return self.start(field, seed)
 
     def check(self, field: Field) -> None:
         """Refuse a field that lacks something, or has a penalty that the method does not take, by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -10,14 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Bound, MarginalsRun, Solver, check_count, check_number
+from dualfield.memory import check_memory
+from dualfield.solvers.base import Bound, MarginalsRun, Solver, check_count, check_number, compiled
 from dualfield.threads import thread_count
 
-__all__ = ["DualRun", "DualSolver", "Sampling", "one_of"]
+__all__ = ["DualRun", "DualSolver", "Memory", "Sampling", "one_of"]
 
 WINDOW_OF_A_THREAD = 8  # updates; more of them wait for each other less, and know less of each other
 LEAST_BLOCKS_OF_A_THREAD = 4  # fewer in all the data are not worth it
 
+LARGE = 64e6  # bytes of duals, from which on "auto" halves them
+FINEST = 1e-7  # relative gap that duals kept in float32 reach where the penalty is not weak
+PATIENCE = 10  # passes without progress, after which "auto" takes float64 instead
+
+Memory = Literal["auto", "float32", "float64"]
 Sampling = Literal["gap", "uniform", "importance", "gap*importance", "max", "safemax", "residual"]
 
 
@@ -31,6 +38,7 @@ class DualSolver(Solver):
     refresh_every: int = 0
     accelerate: bool = False
     n_jobs: int | None = 1
+    memory: Memory = "auto"
 
     samplings: ClassVar[tuple[str, ...]] = ("gap", "uniform", "importance", "gap*importance", "max", "safemax")
 
@@ -42,6 +50,40 @@ class DualSolver(Solver):
         if not isinstance(self.accelerate, bool):
             raise ValueError(f"{self.name}: accelerate must be True or False; got {self.accelerate!r}.")
         thread_count(self.n_jobs, self.name)
+        one_of(self.name, "memory", self.memory, ("auto", "float32", "float64"))
+
+    @abstractmethod
+    def bind(self, field: Field, seed: int, single: bool) -> Any:
+        """The compiled run, with duals in single or double precision."""
+
+    @abstractmethod
+    def start_to(self, field: Field, seed: int, tol: float) -> DualRun:
+        """Bind to a field; the first slices of work make the start."""
+
+    def start(self, field: Field, seed: int) -> DualRun:
+        """The same for any tolerance that duals in float32 reach."""
+        return self.start_to(field, seed, math.inf)
+
+    def kept_numbers(self, field: Field) -> int:
+        """How many numbers the duals of a field are."""
+        return int(compiled(self.name, field).kept_numbers(field.core))
+
+    def single(self, field: Field, tol: float) -> bool:
+        """Whether the duals are kept in float32."""
+        if self.memory == "auto":
+            return tol >= FINEST and 8 * self.kept_numbers(field) > LARGE
+        return self.memory == "float32"
+
+    def check_memory(self, field: Field, single: bool) -> None:
+        """Refuse a field whose duals, and the weights that go with them, do not fit."""
+        duals = (4 if single else 8) * self.kept_numbers(field)
+        weights = (16 + (8 if self.accelerate else 0)) * field.dimension  # w, w confirmed; centre and last weights
+        leaner = "" if single else "memory='float32', "
+        check_memory(
+            duals + weights,
+            f"{self.name}, which keeps {self.kept_numbers(field):,} numbers of duals and {field.dimension:,} weights,",
+            f"take {leaner}a solver without duals such as 'lbfgs' or 'sag', fewer attributes, or fewer blocks",
+        )
 
     def _draws(self, n_blocks: int) -> tuple[str, float, int, int, int, bool]:
         """The rule, its share of the draws, the period of permutations, threads, window, and acceleration."""
@@ -68,11 +110,15 @@ class DualRun(MarginalsRun):
 
     evaluations_column: ClassVar[str]  # what the method evaluates to find its steps
 
-    def __init__(self, solver: DualSolver, field: Field, core: Any) -> None:
-        super().__init__(solver, field, core)
+    def __init__(self, solver: DualSolver, field: Field, seed: int, single: bool) -> None:
+        solver.check_memory(field, single)
+        super().__init__(solver, field, solver.bind(field, seed, single))
+        self.dual_solver, self.single, self._widened = solver, single, False
         self._refresh_every = int(solver.refresh_every)
         self._started = False
         self._estimated_gap = self._true_gap = math.nan  # at the end of the last pass
+        self._refresh_due = False  # after a change of precision
+        self._least_gap, self._since = math.inf, 0  # the smallest estimated gap, and passes since there was one
         self._marks = (0, 0, 0.0)  # updates, evaluations and step total at the end of the last pass
 
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
@@ -86,18 +132,35 @@ class DualRun(MarginalsRun):
             if self._core.run(wanted, seconds) < missing and not self._core.diverged:
                 return False
             self._estimated_gap, self._true_gap = self._core.gap_estimate, math.nan
+            self._watch_precision()
             return not self.refreshing
         if not self.confirm(seconds):
             return False
         self.adopt()
         return True
 
+    def _watch_precision(self) -> None:
+        """Where "auto" chose float32 and that turns out to be too coarse, go on in float64, if there is room."""
+        if not self.single or self.dual_solver.memory != "auto":
+            return
+        progress = self._estimated_gap < 0.9 * self._least_gap
+        self._least_gap = min(self._least_gap, self._estimated_gap)
+        self._since = 0 if progress else self._since + 1
+        if self._core.stalled or self._since >= PATIENCE:
+            self._since = 0
+            try:
+                self.dual_solver.check_memory(self.field, single=False)
+            except MemoryError:
+                return
+            self._core.widen()
+            self.single, self._widened, self._refresh_due = False, True, True
+
     @property
     def refreshing(self) -> bool:
         """Whether a pass has just ended after which all gaps are to be computed, and they are not yet."""
         updates, period = self._core.updates, self._refresh_every * self._core.updates_per_pass
         due = period > 0 and updates > 0 and updates % period == 0 and updates != self._core.adopted_at
-        return bool(due and not self._core.diverged)
+        return bool((due or self._refresh_due) and not self._core.diverged)
 
     def confirm(self, seconds: float) -> bool:
         complete = bool(self._core.confirm(seconds))
@@ -107,6 +170,7 @@ class DualRun(MarginalsRun):
 
     def adopt(self) -> None:
         self._core.adopt_confirmed()
+        self._refresh_due = False
 
     @property
     def bound(self) -> Bound:
@@ -156,8 +220,33 @@ class DualRun(MarginalsRun):
             self.evaluations_column: evaluations / max(updates, 1),
         }
 
+    @property
+    def note(self) -> str:
+        if self._widened:
+            return "The duals were kept in float32 at first, and in float64 once that was too coarse"
+        if self.dual_solver.memory != "auto" or not self.single:
+            return ""
+        size = 4 * self.dual_solver.kept_numbers(self.field)
+        return f"The duals were kept in float32, {size / 1e6:.0f} MB; memory='float64' would have taken twice as much"
+
+    @property
+    def remark(self) -> str:
+        if not self.single:
+            return ""
+        return f"duals in float32 end at gaps of {FINEST:g}, or more under weak penalties; memory='float64' goes on"
+
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> DualRun:
-        super().restore(arrays)
+        precisions = {np.dtype(np.float32): True, np.dtype(np.float64): False}
+        single = precisions.get(arrays["duals"].dtype, self.single) if "duals" in arrays else self.single
+        core = self._core
+        if single != self.single:  # as they were kept where the state comes from
+            self._core = self.dual_solver.bind(self.field, 0, single)
+        try:
+            super().restore(arrays)
+        except ValueError:
+            self._core = core
+            raise
+        self.single = single
         self._started = True
         self._marks = (self._core.updates, self._core.evaluations, self._core.step_total)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import compiled
@@ -58,6 +58,11 @@ class OEG(DualSolver):
         Threads; −1 for all cores. With more than one, 8 blocks a thread are updated at a time from the same weights,
         and each step reckons with the curvature of the others, as measured; now and then a window may lower the dual.
         The result depends on how many threads there are, but not on their timing.
+    memory : {"auto", "float32", "float64"}
+        How the duals are kept. In float32 they take half the memory; all arithmetic is in float64, and so are the
+        certificates, which then reach a relative gap of about 1e-7, or less far under weak penalties. "auto": float32
+        where float64 would take more than 64 MB and the tolerance is 1e-7 or more, until it proves too coarse; the
+        message of the solution says so.
     step : {"secant", "published"}
         How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
         says; or up by 1.05, as published.
@@ -84,15 +89,19 @@ class OEG(DualSolver):
         super().__post_init__()
         one_of("OEG", "step", self.step, ("secant", "published"))
 
-    def start(self, field: Field, seed: int) -> OEGRun:
-        """Bind to a field; the first slices of work make the start."""
-        core = compiled("OEG", field)(
+    def bind(self, field: Field, seed: int, single: bool) -> Any:
+        """The compiled run, with duals in single or double precision."""
+        return compiled("OEG", field)(
             field.core,
             *self._draws(field.n_blocks),
+            single,
             self.step == "secant",
             seed,
         )
-        return OEGRun(self, field, core)
+
+    def start_to(self, field: Field, seed: int, tol: float) -> OEGRun:
+        """Bind to a field; the first slices of work make the start."""
+        return OEGRun(self, field, seed, self.single(field, tol))
 
 
 class OEGRun(DualRun):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import check_number, compiled
@@ -69,6 +69,11 @@ class SDCA(DualSolver):
         Threads; −1 for all cores. With more than one, 8 blocks a thread are updated at a time from the same weights,
         and each step reckons with the curvature of the others, as measured; now and then a window may lower the dual.
         The result depends on how many threads there are, but not on their timing.
+    memory : {"auto", "float32", "float64"}
+        How the duals are kept. In float32 they take half the memory; all arithmetic is in float64, and so are the
+        certificates, which then reach a relative gap of about 1e-7, or less far under weak penalties. "auto": float32
+        where float64 would take more than 64 MB and the tolerance is 1e-7 or more, until it proves too coarse; the
+        message of the solution says so.
     step : {"newton", "newton-1", "golden", "guaranteed"} or float in (0, 1]
         How γ is found. "newton": Newton's method on the derivative of the dual along the segment. "golden": golden
         sections on its values. "guaranteed": ``γ = l2 / (l2 + max_i c_i R_i)`` with
@@ -137,11 +142,12 @@ class SDCA(DualSolver):
             return "with this step rule the dual may fall and nothing ensures convergence; step='newton' converges"
         return ""
 
-    def start(self, field: Field, seed: int) -> SDCARun:
-        """Bind to a field; the first slice of work makes the start."""
-        core = compiled("SDCA", field)(
+    def bind(self, field: Field, seed: int, single: bool) -> Any:
+        """The compiled run, with duals in single or double precision."""
+        return compiled("SDCA", field)(
             field.core,
             *self._draws(field.n_blocks),
+            single,
             self.step if isinstance(self.step, str) else "fixed",
             self.subprecision,
             0.0 if isinstance(self.step, str) else float(self.step),
@@ -149,7 +155,10 @@ class SDCA(DualSolver):
             1.0 if self.init == "uniform" else 0.0 if self.epsilon == "auto" else float(self.epsilon),
             seed,
         )
-        return SDCARun(self, field, core)
+
+    def start_to(self, field: Field, seed: int, tol: float) -> SDCARun:
+        """Bind to a field; the first slices of work make the start."""
+        return SDCARun(self, field, seed, self.single(field, tol))
 
 
 class SDCARun(DualRun):

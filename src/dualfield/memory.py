@@ -1,0 +1,53 @@
+"""How much memory there is, and refusing what does not fit before it is asked for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["available_memory", "check_memory", "main_memory"]
+
+_MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+
+
+def main_memory() -> int | None:
+    """The bytes of main memory, where the system tells."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def available_memory() -> int | None:
+    """The bytes that this process could still get without others giving theirs up, where the system tells."""
+    limits = [limit for limit in (_from_meminfo(), _from_cgroup()) if limit is not None]
+    return min(limits) if limits else main_memory()
+
+
+def check_memory(needed: int, what: str, way_out: str) -> None:
+    """Refuse work that needs more bytes than are available: `what` it is, and a `way_out`, as clauses."""
+    available = available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"{what} needs about {_shown(needed)} of memory, and {_shown(available)} are available; {way_out}."
+        )
+
+
+def _from_meminfo() -> int | None:
+    try:
+        rows = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="ascii").splitlines())
+        return sum(1024 * int(rows[name].split()[0]) for name in ("MemAvailable", "SwapFree"))
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def _from_cgroup() -> int | None:
+    try:
+        limit, used = ((_CGROUP / name).read_text(encoding="ascii") for name in ("memory.max", "memory.current"))
+        return max(0, int(limit) - int(used))  # a limit of "max" is none
+    except (OSError, ValueError):
+        return None
+
+
+def _shown(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.1f} MB"

@@ -18,6 +18,24 @@ ChainShape shape_of(Index K, const Vector<std::int32_t>& transitions, bool bias,
     return shape;
 }
 
+// Rows are short and many, so whole arrays are checked: a label that does not exceed the one before must begin a row.
+void check_rows(std::span<const Index> starts, std::span<const std::int32_t> row_labels, Index labels) {
+    require(!starts.empty() && starts[0] == 0, "row_starts must start with 0");
+    bool ordered = true, known = true;
+    for (std::size_t a = 1; a < starts.size(); ++a) ordered &= starts[a - 1] <= starts[a];
+    require(ordered, "row_starts must not decrease");
+    require(starts.back() == static_cast<Index>(row_labels.size()), "row_labels must have row_starts[-1] entries");
+    for (const std::int32_t label : row_labels) known &= label >= 0 && label < labels;
+    require(known, "a row label is out of range");
+    Index drops = 0, between_rows = 0;
+    for (std::size_t s = 1; s < row_labels.size(); ++s) drops += row_labels[s - 1] >= row_labels[s];
+    for (std::size_t a = 1; a < starts.size(); ++a) {
+        const auto s = static_cast<std::size_t>(starts[a]);
+        if (starts[a - 1] < starts[a] && s < row_labels.size()) between_rows += row_labels[s - 1] >= row_labels[s];
+    }
+    require(drops == between_rows, "the labels of a row must increase");
+}
+
 }  // namespace
 
 void bind_fields(nb::module_& m) {
@@ -46,20 +64,11 @@ void bind_fields(nb::module_& m) {
         .def(
             "__init__",
             [](ObservedPairs* self, Vector<Index> starts, Vector<std::int32_t> row_labels, Index labels) {
-                require(starts.shape(0) >= 1 && starts.data()[0] == 0, "row_starts must start with 0");
-                const Index attributes = static_cast<Index>(starts.shape(0)) - 1;
-                for (Index a = 0; a < attributes; ++a)
-                    require(starts.data()[a] <= starts.data()[a + 1], "row_starts must not decrease");
-                require(starts.data()[attributes] == static_cast<Index>(row_labels.shape(0)),
-                        "row_labels must have row_starts[-1] entries");
-                for (std::size_t s = 0; s < row_labels.shape(0); ++s)
-                    require(row_labels.data()[s] >= 0 && row_labels.data()[s] < labels, "a row label is out of range");
-                for (Index a = 0; a < attributes; ++a)
-                    for (Index s = starts.data()[a] + 1; s < starts.data()[a + 1]; ++s)
-                        require(row_labels.data()[s - 1] < row_labels.data()[s], "the labels of a row must increase");
+                check_rows({starts.data(), starts.shape(0)}, {row_labels.data(), row_labels.shape(0)}, labels);
                 require(static_cast<Index>(row_labels.shape(0)) <= ObservedPairs::kMaxWeights,
                         "there are too many pairs");
-                new (self) ObservedPairs(attributes, labels, starts.data(), row_labels.data());
+                new (self)
+                    ObservedPairs(static_cast<Index>(starts.shape(0)) - 1, labels, starts.data(), row_labels.data());
             },
             "row_starts"_a.noconvert(), "row_labels"_a.noconvert(), "labels"_a);
 

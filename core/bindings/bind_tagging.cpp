@@ -43,7 +43,9 @@ void check_weights(const Vector<Number>& weights, Index dimension) {
     if (found != dimension)
         throw nb::value_error(
             ("it should have " + std::to_string(dimension) + " weights but has " + std::to_string(found)).c_str());
-    for (Index d = 0; d < found; ++d) require(std::isfinite(weights.data()[d]), "some weights are not finite");
+    bool finite = true;  // no way out of the loop, which then goes over many weights at a time
+    for (Index d = 0; d < found; ++d) finite &= std::abs(weights.data()[d]) <= std::numeric_limits<Number>::max();
+    require(finite, "some weights are not finite");
 }
 
 void make_tagger(ColumnTagger* self, const text::Template& source, const std::vector<std::size_t>& columns,

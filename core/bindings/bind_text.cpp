@@ -30,20 +30,25 @@ Output<T, 1> owned(std::vector<T>&& values) {
 
 // ---- names ------------------------------------------------------------------------------------------------------
 
-// A name that occurs twice is kept once, so the caller sees it in the length.
+// A name that occurs twice is kept once, so the caller sees it in the length. The table is a view of the arrays.
 SharedTable names_of(Vector<std::uint8_t> bytes, Vector<std::int64_t> bounds) {
     const std::size_t n = bounds.shape(0);
     require(n >= 1 && bounds.data()[0] == 0, "bounds must begin with 0");
-    for (std::size_t k = 1; k < n; ++k) require(bounds.data()[k] >= bounds.data()[k - 1], "bounds must not decrease");
+    bool ordered = true;
+    for (std::size_t k = 1; k < n; ++k) ordered &= bounds.data()[k] >= bounds.data()[k - 1];
+    require(ordered, "bounds must not decrease");
     require(bounds.data()[n - 1] == static_cast<std::int64_t>(bytes.shape(0)), "bounds must end where the bytes do");
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.shape(0));
     return std::make_shared<StringTable>(text, std::span(bounds.data(), n));
 }
 
 auto names_arrays(const StringTable& table) {
-    auto bytes = new_array<std::uint8_t, 1>({table.arena().size()});
-    std::copy(table.arena().begin(), table.arena().end(), bytes.data());
-    return std::make_pair(bytes, to_array(table.bounds()));
+    const std::string_view text = table.text();
+    auto bytes = new_array<std::uint8_t, 1>({text.size()});
+    auto bounds = new_array<std::int64_t, 1>({table.bounds().size()});
+    std::copy(text.begin(), text.end(), bytes.data());
+    std::copy(table.bounds().begin(), table.bounds().end(), bounds.data());
+    return std::make_pair(bytes, bounds);
 }
 
 // Python strings; lone surrogates, which a vocabulary may hold, pass.
@@ -238,7 +243,7 @@ void bind_text(nb::module_& m) {
             [](StringTable* self, Vector<std::uint8_t> bytes, Vector<std::int64_t> bounds) {
                 new (self) StringTable(std::move(*names_of(bytes, bounds)));
             },
-            "bytes"_a.noconvert(), "bounds"_a.noconvert())
+            "bytes"_a.noconvert(), "bounds"_a.noconvert(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
         .def("__len__", &StringTable::size)
         .def("arrays", &names_arrays, "(bytes, bounds)")
         .def("strings", &names_strings);

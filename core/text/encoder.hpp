@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "text/evaluated_view.hpp"
+#include "text/merged_codes.hpp"
 
 namespace dualfield::text {
 
@@ -45,12 +46,11 @@ class Encoder {
     EncodedTokens encode(std::int64_t min_count) {
         EncodedTokens out;
         out.indices.reserve(tokens_.size() * rules_.size());
-        std::vector<Code> here;
-        each_token([&](std::int64_t begin, std::int64_t length, std::int64_t t) {
-            here.clear();
-            attributes(begin, length, t, here);
-            std::sort(here.begin(), here.end());
-            append_merged(here, out);
+        out.indptr.reserve(tokens_.size() + 1);
+        MergedCodes merged;
+        each_token([&](const std::vector<Code>& here) {
+            merged.take(here);
+            append(merged, out);
             out.indptr.push_back(static_cast<std::int64_t>(out.indices.size()));
         });
         out.names = names_;
@@ -61,8 +61,8 @@ class Encoder {
     // As the rules make them, in their order.
     EncodedTokens list() {
         EncodedTokens out;
-        each_token([&](std::int64_t begin, std::int64_t length, std::int64_t t) {
-            attributes(begin, length, t, out.indices);
+        each_token([&](const std::vector<Code>& here) {
+            out.indices.insert(out.indices.end(), here.begin(), here.end());
             out.indptr.push_back(static_cast<std::int64_t>(out.indices.size()));
         });
         out.names = names_;
@@ -72,7 +72,7 @@ class Encoder {
    private:
     static constexpr Code kUnset = KeyTable::kUnset;
     static constexpr int kKeyBits = 64, kStageBits = 31;
-    static constexpr std::int64_t kTogether = 8;  // tokens whose keys are found together
+    static constexpr std::int64_t kTogether = 32;  // tokens whose attributes are found together
 
     // Cells that share a key: their numbers side by side. A key that would be too long is cut into stages, each of which
     // numbers its combinations and hands the number on.
@@ -81,29 +81,33 @@ class Encoder {
         KeyTable numbers;
     };
 
-    // By what a rule's attribute at a token is known, if there is one.
-    struct Key {
-        std::uint64_t key;
-        bool there;
-    };
-
     struct RuleLookup {
         const Rule* rule;
+        std::uint64_t hash;  // of the first literal, for the rest to be added
         std::vector<int> bits;
         std::vector<Stage> stages;
         std::vector<Code> direct;  // by key, if keys are short
         KeyTable hashed;
-        std::vector<Code> codes;
-        std::array<Key, kTogether> keys = {};
-        // Of the token at hand: where the attribute's number is, or null if there is none; and where the number is not
-        // known yet, the attribute's string and its hash.
-        Code* number = nullptr;
-        std::string string = {};
-        std::uint64_t hash = 0;
+        // Of the tokens at hand: by what the rule's attribute is known, and whether there is one.
+        std::array<std::uint64_t, kTogether> keys = {};
+        std::array<bool, kTogether> there = {};
+    };
+
+    // Some tokens of a sentence.
+    struct Stretch {
+        std::int64_t begin, length;  // of the sentence
+        std::int64_t first, last;    // places in it
+    };
+
+    // An attribute whose number is not known yet: of which rule, at which place, and its string's hash.
+    struct Pending {
+        std::size_t rule;
+        std::int64_t place;
+        std::uint64_t hash;
     };
 
     RuleLookup lookup_of(const Rule& rule) const {
-        RuleLookup lookup{&rule, {}, {}, {}, {}, std::vector<Code>(rule.cells.size())};
+        RuleLookup lookup{&rule, fnv(rule.literals[0]), {}, {}, {}, {}};
         int total = 0;
         std::size_t first = 0;
         for (std::size_t n = 0; n < rule.cells.size(); ++n) {
@@ -122,116 +126,160 @@ class Encoder {
         return lookup;
     }
 
-    // Keys are found for some tokens together, so that memory has brought their places when they are looked up.
+    // body(attributes of the token, in the order of the rules). Tables of attributes do not fit into caches, so the tokens
+    // of a stretch go through their look-ups together: while memory brings what one asked for, the others ask too.
     template <class Body>
     void each_token(Body&& body) {
+        std::vector<Code> here;
         for (std::size_t s = 0; s < tokens_.sentences(); ++s) {
             const std::int64_t begin = tokens_.offsets[s], length = tokens_.offsets[s + 1] - begin;
-            for (std::int64_t t = 0; t < length; ++t) {
-                if (t % kTogether == 0)
-                    for (std::int64_t u = t; u < std::min(length, t + kTogether); ++u) find_keys(begin, length, u);
-                body(begin, length, t);
+            for (std::int64_t t = 0; t < length; t += kTogether) {
+                const Stretch stretch{begin, length, t, std::min(length, t + kTogether)};
+                numbers_.resize(static_cast<std::size_t>(stretch.last - t) * rules_.size());
+                for (std::size_t r = 0; r < rules_.size(); ++r) {
+                    find_keys(rules_[r], stretch);
+                    look_up(r, stretch);
+                }
+                number_pending(stretch);
+                for (std::int64_t place = t; place < stretch.last; ++place) {  // without rules too
+                    const Code* numbers = numbers_.data() + static_cast<std::size_t>(place - t) * rules_.size();
+                    here.resize(rules_.size());
+                    std::size_t size = 0;
+                    for (std::size_t r = 0; r < rules_.size(); ++r) {
+                        here[size] = numbers[r];
+                        size += here[size] != kNone;
+                    }
+                    here.resize(size);
+                    body(here);
+                }
             }
         }
     }
 
-    void find_keys(std::int64_t begin, std::int64_t length, std::int64_t t) {
-        const bool first = t == 0, last = t == length - 1;
-        for (RuleLookup& lookup : rules_) {
-            const Where where = lookup.rule->where;
-            Key& key = lookup.keys[static_cast<std::size_t>(t % kTogether)];
-            key.there = !(bigrams_ && first) && (where != Where::first || first) && (where != Where::last || last) &&
-                        look(lookup, begin, length, t);
-            if (!key.there) continue;
-            key.key = key_of(lookup);
-            if (lookup.direct.empty()) {
-                lookup.hashed.prefetch(key.key);
-            } else {
-                __builtin_prefetch(&lookup.direct[key.key]);
-            }
-        }
-    }
-
-    // Adds the attributes of token t of a sentence, whose keys have been found. Tables of attributes do not fit into caches,
-    // so the rules go through their look-ups together: while memory brings what one of them asked for, the others ask too.
-    void attributes(std::int64_t begin, std::int64_t length, std::int64_t t, std::vector<Code>& out) {
-        for (RuleLookup& lookup : rules_) {
-            const Key& key = lookup.keys[static_cast<std::size_t>(t % kTogether)];
-            lookup.number = nullptr;
-            if (!key.there) continue;  // bigrams at the first token, for one: there is no pair of labels
-            lookup.number = lookup.direct.empty() ? &lookup.hashed[key.key] : &lookup.direct[key.key];
-            if (*lookup.number == kUnset) {
-                look(lookup, begin, length, t);
-                make_string(lookup);
-            }
-        }
-        if (const StringTable* table = numbering_.given ? numbering_.given.get() : names_.get()) {
-            for (const RuleLookup& lookup : rules_)
-                if (lookup.number && *lookup.number == kUnset) table->prefetch_bounds(lookup.hash);
-            for (const RuleLookup& lookup : rules_)
-                if (lookup.number && *lookup.number == kUnset) table->prefetch_string(lookup.hash);
-        }
-        for (RuleLookup& lookup : rules_) {
-            if (!lookup.number) continue;
-            if (*lookup.number == kUnset) *lookup.number = number_of(lookup);
-            if (*lookup.number != kNone) out.push_back(*lookup.number);
-        }
-    }
-
-    // The numbers of the cells; false if one has none.
-    bool look(RuleLookup& lookup, std::int64_t begin, std::int64_t length, std::int64_t t) const {
-        for (std::size_t n = 0; n < lookup.codes.size(); ++n) {
-            const Cell& cell = lookup.rule->cells[n];
-            std::int64_t place = t + cell.offset;
-            if (cell.absolute) place = cell.offset < 0 ? length + cell.offset : cell.offset - 1;
-            lookup.codes[n] = views_[cell.view].at(begin, length, place);
-            if (lookup.codes[n] == kNone) return false;
-        }
-        return true;
-    }
-
-    static std::uint64_t key_of(RuleLookup& lookup) {
-        std::uint64_t key = 0;
+    void find_keys(RuleLookup& lookup, const Stretch& at) {
+        const Where where = lookup.rule->where;
+        for (std::int64_t t = at.first; t < at.last; ++t)  // no bigrams at the first token: there is no pair of labels
+            lookup.there[static_cast<std::size_t>(t - at.first)] = !(bigrams_ && t == 0) &&
+                                                                   (where != Where::first || t == 0) &&
+                                                                   (where != Where::last || t == at.length - 1);
+        lookup.keys.fill(0);
         for (Stage& stage : lookup.stages) {
-            for (std::size_t n = stage.first; n < stage.last; ++n)
-                key = key << lookup.bits[n] | static_cast<std::uint32_t>(lookup.codes[n]);
+            for (std::size_t n = stage.first; n < stage.last; ++n) add_cell(lookup, n, at);
             if (&stage == &lookup.stages.back()) break;
-            const Code next = checked_code(stage.numbers.size());
-            Code& number = stage.numbers[key];
-            if (number == kUnset) number = next;
-            key = static_cast<std::uint64_t>(number);
-        }
-        return key;
-    }
-
-    // The string of the rule's attribute, and its hash.
-    void make_string(RuleLookup& lookup) {
-        lookup.string = lookup.rule->literals[0];
-        for (std::size_t n = 0; n < lookup.codes.size(); ++n) {
-            lookup.string += views_[lookup.rule->cells[n].view][lookup.codes[n]];
-            lookup.string += lookup.rule->literals[n + 1];
-        }
-        lookup.hash = hash_bytes(lookup.string);
-        if (numbering_.given) numbering_.given->prefetch(lookup.hash);
-        if (names_) names_->prefetch(lookup.hash);
-    }
-
-    Code number_of(const RuleLookup& lookup) {
-        if (numbering_.given) return numbering_.given->find(lookup.string, lookup.hash);
-        if (numbering_.hash_bits > 0) return static_cast<Code>(lookup.hash >> (64 - numbering_.hash_bits));
-        return names_->intern(lookup.string, lookup.hash);
-    }
-
-    static void append_merged(const std::vector<Code>& sorted, EncodedTokens& out) {
-        for (std::size_t n = 0; n < sorted.size(); ++n) {
-            if (n > 0 && sorted[n] == sorted[n - 1]) {
-                if (out.values.empty()) out.values.assign(out.indices.size(), 1.0);
-                out.values.back() += 1.0;
-                continue;
+            for (std::size_t k = 0; k < static_cast<std::size_t>(at.last - at.first); ++k) {
+                if (!lookup.there[k]) continue;
+                const Code next = checked_code(stage.numbers.size());
+                Code& number = stage.numbers[lookup.keys[k]];
+                if (number == kUnset) number = next;
+                lookup.keys[k] = static_cast<std::uint64_t>(number);
             }
-            out.indices.push_back(sorted[n]);
-            if (!out.values.empty()) out.values.push_back(1.0);
         }
+    }
+
+    void add_cell(RuleLookup& lookup, std::size_t n, const Stretch& at) const {
+        const Cell& cell = lookup.rule->cells[n];
+        const EvaluatedView& view = views_[cell.view];
+        const int bits = lookup.bits[n];
+        const auto add = [&](std::int64_t t, Code code) {
+            const auto k = static_cast<std::size_t>(t - at.first);
+            lookup.keys[k] = lookup.keys[k] << bits | static_cast<std::uint32_t>(code);
+            lookup.there[k] &= code != kNone;
+        };
+        // Where a relative cell is within the sentence its numbers lie side by side.
+        const std::int64_t inside = cell.absolute ? at.last : std::clamp(-cell.offset, at.first, at.last);
+        const std::int64_t outside = cell.absolute ? at.last : std::clamp(at.length - cell.offset, inside, at.last);
+        const auto look = [&](std::int64_t t) { return view.at(at.begin, at.length, place_of(cell, t, at.length)); };
+        for (std::int64_t t = at.first; t < inside; ++t) add(t, look(t));
+        const Code* codes = view.codes().data() + at.begin + cell.offset;
+        for (std::int64_t t = inside; t < outside; ++t) add(t, codes[t]);
+        for (std::int64_t t = outside; t < at.last; ++t) add(t, look(t));
+    }
+
+    static std::int64_t place_of(const Cell& cell, std::int64_t t, std::int64_t length) {
+        if (!cell.absolute) return t + cell.offset;
+        return cell.offset < 0 ? length + cell.offset : cell.offset - 1;
+    }
+
+    // The numbers of a rule's attributes at the tokens whose keys have been found: kNone where there is none, kUnset where
+    // it is not known yet.
+    void look_up(std::size_t r, const Stretch& at) {
+        const RuleLookup& lookup = rules_[r];
+        const auto size = static_cast<std::size_t>(at.last - at.first);
+        Code* numbers = numbers_.data() + r;
+        if (!lookup.direct.empty()) {
+            for (std::size_t k = 0; k < size; ++k)
+                numbers[k * rules_.size()] = lookup.there[k] ? lookup.direct[lookup.keys[k]] : kNone;
+            return;
+        }
+        for (std::size_t k = 0; k < size; ++k)
+            if (lookup.there[k]) lookup.hashed.prefetch(lookup.keys[k]);
+        for (std::size_t k = 0; k < size; ++k) {
+            const Code* number = lookup.there[k] ? lookup.hashed.find(lookup.keys[k]) : &kNone;
+            numbers[k * rules_.size()] = number ? *number : kUnset;
+        }
+    }
+
+    // Finds the numbers that are not known yet, token after token, so that new ones follow the text.
+    void number_pending(const Stretch& at) {
+        pending_.clear();
+        for (std::size_t n = 0; n < numbers_.size(); ++n)
+            if (numbers_[n] == kUnset)
+                pending_.push_back({n % rules_.size(), at.first + static_cast<std::int64_t>(n / rules_.size()), 0});
+        const StringTable* table = numbering_.given ? numbering_.given.get() : names_.get();
+        for (Pending& pending : pending_) {
+            pending.hash = rules_[pending.rule].hash;
+            each_piece(pending, at, [&](std::string_view piece) { pending.hash = fnv(piece, pending.hash); });
+            pending.hash = mix(pending.hash);
+            if (table) table->prefetch(pending.hash);
+        }
+        if (table) {
+            for (const Pending& pending : pending_) table->prefetch_bounds(pending.hash);
+            for (const Pending& pending : pending_) table->prefetch_string(pending.hash);
+        }
+        for (const Pending& pending : pending_) {
+            RuleLookup& lookup = rules_[pending.rule];
+            const auto k = static_cast<std::size_t>(pending.place - at.first);
+            Code& number = lookup.direct.empty() ? lookup.hashed[lookup.keys[k]] : lookup.direct[lookup.keys[k]];
+            if (number == kUnset) number = number_of(pending, at);  // else a token before has the same
+            numbers_[k * rules_.size() + pending.rule] = number;
+        }
+    }
+
+    // body(piece) for the pieces of an attribute's string after the first literal.
+    template <class Body>
+    void each_piece(const Pending& pending, const Stretch& at, Body&& body) const {
+        const Rule& rule = *rules_[pending.rule].rule;
+        for (std::size_t n = 0; n < rule.cells.size(); ++n) {
+            const EvaluatedView& view = views_[rule.cells[n].view];
+            body(view[view.at(at.begin, at.length, place_of(rule.cells[n], pending.place, at.length))]);
+            if (!rule.literals[n + 1].empty()) body(std::string_view(rule.literals[n + 1]));
+        }
+    }
+
+    Code number_of(const Pending& pending, const Stretch& at) {
+        if (numbering_.hash_bits > 0) return static_cast<Code>(pending.hash >> (64 - numbering_.hash_bits));
+        const std::string& first = rules_[pending.rule].rule->literals[0];
+        if (numbering_.given)
+            return numbering_.given->find(pending.hash, [&](std::string_view name) {
+                bool same = name.starts_with(first);
+                if (same) name.remove_prefix(first.size());
+                each_piece(pending, at, [&](std::string_view piece) {
+                    same = same && name.starts_with(piece);
+                    if (same) name.remove_prefix(piece.size());
+                });
+                return same && name.empty();
+            });
+        string_ = first;
+        each_piece(pending, at, [&](std::string_view piece) { string_ += piece; });
+        return names_->intern(string_, pending.hash);
+    }
+
+    static void append(const MergedCodes& merged, EncodedTokens& out) {
+        const auto codes = merged.codes();
+        out.indices.insert(out.indices.end(), codes.begin(), codes.end());
+        if (merged.distinct() && out.values.empty()) return;
+        if (out.values.empty()) out.values.assign(out.indices.size() - codes.size(), 1.0);
+        for (std::size_t n = 0; n < codes.size(); ++n) out.values.push_back(merged.count(n));
     }
 
     // Leaves out what occurs at fewer tokens; the others keep their order.
@@ -268,6 +316,9 @@ class Encoder {
     std::shared_ptr<StringTable> names_;
     std::vector<EvaluatedView> views_;
     std::vector<RuleLookup> rules_;
+    std::vector<Code> numbers_;  // of the tokens at hand, token after token
+    std::vector<Pending> pending_;
+    std::string string_;
 };
 
 }  // namespace dualfield::text

@@ -48,8 +48,10 @@ class EvaluatedView {
         return n < values().size() ? values()[code] : markers_[n - values().size()];
     }
 
-   private:
+    // At every token of all sentences.
     const std::vector<Code>& codes() const { return plain_ ? column_->codes : codes_; }
+
+   private:
     const StringTable& values() const { return plain_ ? *column_->values : values_; }
 
     // Each different string once, and only those that occur: a slice may share the table of a large file.

@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -30,11 +31,43 @@ inline std::uint64_t mix(std::uint64_t h) {
 }
 
 // FNV-1a over the bytes, then mixed. Hashed attributes live in model files, so it must not change, nor depend on the
-// machine.
-inline std::uint64_t hash_bytes(std::string_view bytes) {
-    std::uint64_t h = 14695981039346656037ull;
-    for (const char byte : bytes) h = (h ^ static_cast<unsigned char>(byte)) * 1099511628211ull;
-    return mix(h);
+// machine. A string that comes in parts is hashed part after part.
+constexpr std::uint64_t kFnvBegin = 14695981039346656037ull, kFnvPrime = 1099511628211ull;
+
+inline std::uint64_t fnv(std::string_view bytes, std::uint64_t before = kFnvBegin) {
+    for (const char byte : bytes) before = (before ^ static_cast<unsigned char>(byte)) * kFnvPrime;
+    return before;
+}
+
+inline std::uint64_t hash_bytes(std::string_view bytes) { return mix(fnv(bytes)); }
+
+// The hashes of eight strings at once: each byte of a string waits for the product of the one before, but not for other
+// strings. Words of eight bytes are read whole, so after a string up to seven more bytes must be readable.
+constexpr std::size_t kHashLanes = 8;
+
+inline void hash_lanes(const std::array<std::string_view, kHashLanes>& strings, std::uint64_t* hashes) {
+    std::array<std::uint64_t, kHashLanes> states, words = {};
+    std::array<std::int64_t, kHashLanes> left;
+    std::int64_t most = 0;
+    states.fill(kFnvBegin);
+    for (std::size_t n = 0; n < kHashLanes; ++n)
+        most = std::max(most, left[n] = static_cast<std::int64_t>(strings[n].size()));
+    for (std::int64_t at = 0; at < most; at += 8) {
+        for (std::size_t n = 0; n < kHashLanes; ++n)
+            if (left[n] > 0) std::memcpy(&words[n], strings[n].data() + at, 8);
+        if constexpr (std::endian::native == std::endian::big)
+            for (std::uint64_t& word : words) word = __builtin_bswap64(word);
+        for (int byte = 0; byte < 8; ++byte) {
+#pragma omp simd
+            for (std::size_t n = 0; n < kHashLanes; ++n) {
+                const std::uint64_t next = (states[n] ^ (words[n] & 0xff)) * kFnvPrime;
+                states[n] = left[n] > byte ? next : states[n];
+                words[n] >>= 8;
+            }
+        }
+        for (std::int64_t& bytes : left) bytes -= 8;
+    }
+    for (std::size_t n = 0; n < kHashLanes; ++n) hashes[n] = mix(states[n]);
 }
 
 inline Code checked_code(std::size_t n) {
@@ -43,11 +76,15 @@ inline Code checked_code(std::size_t n) {
     return static_cast<Code>(n);
 }
 
+// May be moved, not copied; of a table that has been moved from nothing may be asked.
 class StringTable {
    public:
     StringTable() = default;
+    StringTable(StringTable&&) = default;
+    StringTable& operator=(StringTable&&) = default;
 
-    // Many strings at once, one after the other in `text`. One that occurs twice is kept once.
+    // Many strings at once, one after the other in `text`, which must stay as long as the table: it is a view of them
+    // until a string is added. One that occurs twice is kept once.
     StringTable(std::string_view text, std::span<const std::int64_t> bounds) {
         const std::size_t count = bounds.size() - 1;
         checked_code(count);
@@ -65,11 +102,11 @@ class StringTable {
     std::string_view operator[](Code code) const {
         const auto begin = static_cast<std::size_t>(bounds_[static_cast<std::size_t>(code)]);
         const auto end = static_cast<std::size_t>(bounds_[static_cast<std::size_t>(code) + 1]);
-        return {arena_.data() + begin, end - begin};
+        return {text_ + begin, end - begin};
     }
 
-    const std::string& arena() const { return arena_; }
-    const std::vector<std::int64_t>& bounds() const { return bounds_; }
+    std::string_view text() const { return {text_, static_cast<std::size_t>(bounds_.back())}; }
+    std::span<const std::int64_t> bounds() const { return bounds_; }
 
     // The number of the string, new or known.
     Code intern(std::string_view string) { return intern(string, hash_bytes(string)); }
@@ -80,15 +117,22 @@ class StringTable {
         Slot& slot = slots_[place(string, hash)];
         if (slot.code != kNone) return slot.code;
         slot = {static_cast<std::uint32_t>(hash), checked_code(size())};
-        arena_.append(string);
-        bounds_.push_back(static_cast<std::int64_t>(arena_.size()));
+        if (owned_bounds_.empty()) own();
+        arena_.insert(arena_.end(), string.begin(), string.end());
+        owned_bounds_.push_back(static_cast<std::int64_t>(arena_.size()));
+        text_ = arena_.data(), bounds_ = owned_bounds_;
         return slot.code;
     }
 
     // The number of the string, or kNone.
     Code find(std::string_view string) const { return find(string, hash_bytes(string)); }
     Code find(std::string_view string, std::uint64_t hash) const {
-        return slots_.empty() ? kNone : slots_[place(string, hash)].code;
+        return find(hash, [&](std::string_view other) { return other == string; });
+    }
+    // The same, of a string that is not put together: `is_it` compares. Only strings of the same hash are compared.
+    template <class Same>
+    Code find(std::uint64_t hash, Same&& is_it) const {
+        return slots_.empty() ? kNone : slots_[place(hash, is_it)].code;
     }
 
     // Ask memory for what find and intern look at: first where the hash leads, then where the string there begins, then
@@ -106,14 +150,13 @@ class StringTable {
    private:
     // All strings as they lie; false if one occurs twice.
     bool take(std::string_view text, std::span<const std::int64_t> bounds) {
-        arena_.assign(text);
-        bounds_.assign(bounds.begin(), bounds.end());
-        constexpr std::size_t kTogether = 16;  // so many wait for memory at a time
+        text_ = text.data(), bounds_ = bounds;
+        constexpr std::size_t kTogether = 2 * kHashLanes;  // so many wait for memory at a time
         std::array<std::uint64_t, kTogether> hashes;
         for (std::size_t first = 0; first < size(); first += kTogether) {
             const std::size_t last = std::min(size(), first + kTogether);
-            for (std::size_t n = first; n < last; ++n)
-                prefetch(hashes[n - first] = hash_bytes((*this)[static_cast<Code>(n)]));
+            hash_some(first, last, hashes.data());
+            for (std::size_t n = first; n < last; ++n) prefetch(hashes[n - first]);
             for (std::size_t n = first; n < last; ++n) {
                 Slot& slot = slots_[place((*this)[static_cast<Code>(n)], hashes[n - first])];
                 if (slot.code != kNone) return false;
@@ -121,6 +164,24 @@ class StringTable {
             }
         }
         return true;
+    }
+
+    void hash_some(std::size_t first, std::size_t last, std::uint64_t* hashes) const {
+        const auto code = [](std::size_t n) { return static_cast<Code>(n); };
+        while (last - first >= kHashLanes && bounds_[first + kHashLanes] + 8 <= bounds_.back()) {
+            std::array<std::string_view, kHashLanes> strings;
+            for (std::size_t n = 0; n < kHashLanes; ++n) strings[n] = (*this)[code(first + n)];
+            hash_lanes(strings, hashes);
+            first += kHashLanes, hashes += kHashLanes;
+        }
+        for (; first < last; ++first) *hashes++ = hash_bytes((*this)[code(first)]);
+    }
+
+    // Copies what the table only views.
+    void own() {
+        const std::string_view viewed = text();
+        arena_.assign(viewed.begin(), viewed.end());
+        owned_bounds_.assign(bounds_.begin(), bounds_.end());
     }
 
     // Half of the hash: it says where to look, tells most different strings apart without touching the arena, and moves a
@@ -140,12 +201,16 @@ class StringTable {
     }
 
     // Where the string is, or would be.
-    std::size_t place(std::string_view string, std::uint64_t hash) const {
+    template <class Same>
+    std::size_t place(std::uint64_t hash, Same&& is_it) const {
         const auto tag = static_cast<std::uint32_t>(hash);
         std::size_t at = first_place(hash);
         for (; slots_[at].code != kNone; at = (at + 1) & (slots_.size() - 1))
-            if (slots_[at].tag == tag && (*this)[slots_[at].code] == string) break;
+            if (slots_[at].tag == tag && is_it((*this)[slots_[at].code])) break;
         return at;
+    }
+    std::size_t place(std::string_view string, std::uint64_t hash) const {
+        return place(hash, [&](std::string_view other) { return other == string; });
     }
 
     void grow() {
@@ -159,8 +224,12 @@ class StringTable {
         slots_ = std::move(wider);
     }
 
-    std::string arena_;
-    std::vector<std::int64_t> bounds_{0};
+    static constexpr std::int64_t kNoStrings[] = {0};
+
+    const char* text_ = nullptr;
+    std::span<const std::int64_t> bounds_ = kNoStrings;
+    std::vector<char> arena_;  // what both view, once a string has been added
+    std::vector<std::int64_t> owned_bounds_;
     std::vector<Slot> slots_;
 };
 

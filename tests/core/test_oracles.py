@@ -83,6 +83,26 @@ def test_viterbi_gives_ties_to_the_lower_labels(chain: Chain, constant: int) -> 
     assert oracles.viterbi(node, edge)[0].tolist() == [0] * len(node)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("labels", [1, 2, 7, 8, 9, 16, 17, 40, 63, 64, 65, 70])
+def test_viterbi_of_any_number_of_labels_is_the_plain_recursion(labels: int, shared: bool) -> None:
+    rng = np.random.default_rng(labels)
+    for length in (1, 2, 3, 12):
+        # whole numbers: sums are exact and many tie
+        node = rng.integers(-3, 4, (length, labels)).astype(float)
+        edge = rng.integers(-3, 4, (labels, labels) if shared else (length - 1, labels, labels)).astype(float)
+        edges = np.broadcast_to(edge, (length - 1, labels, labels))
+        best = [node[0]]
+        for t in range(1, length):
+            best.append((best[-1][:, None] + edges[t - 1]).max(axis=0) + node[t])
+        expected = [int(best[-1].argmax())]
+        for t in range(length - 1, 0, -1):
+            expected.append(int((best[t - 1] + edges[t - 1][:, expected[-1]]).argmax()))
+        path, score = oracles.viterbi(node, edge)
+        assert path.tolist() == expected[::-1]
+        assert score == best[-1].max()
+
+
 @few_examples
 @given(chains(max_labellings=81), st.integers(1, 100))
 def test_kbest_lists_the_best_labellings_in_order(chain: Chain, k: int) -> None:

@@ -70,6 +70,33 @@ def test_encoding_is_that_of_the_strings(template: Template, corpus: list[list[t
     assert_same_encoded(found, expected)
 
 
+@pytest.mark.parametrize("length", [31, 32, 33, 100])
+def test_long_sentences_are_encoded_like_short_ones(length: int) -> None:
+    sentence = [(f"w{t % 7}", "ab"[t % 2]) for t in range(length)]
+    rules = [Rule(("d", Cell(0, offset), "|", Cell(1, 2, absolute=True))) for offset in (-40, -3, 0, 2, 35)]
+    for outside in ("nothing", "wapiti"):
+        template = Template([*rules, Rule(("B",), where="first"), Rule(("E",), where="last")], outside=outside)
+        expected = encode([attributes(template, sentence)])
+        found = template.encode([sentence])
+        assert found.vocabulary.names == expected.vocabulary.names
+        assert_same_encoded(found, expected)
+        assert_same_encoded(template.encode([sentence], expected.vocabulary), expected)
+
+
+@pytest.mark.parametrize("n_rules", [1, 15, 16, 17, 32, 33, 64, 65, 100])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_any_number_of_attributes_is_merged_and_in_order(n_rules: int, repeated: bool) -> None:
+    rng = np.random.default_rng(n_rules)
+    made = rng.integers(0, n_rules, n_rules) if repeated else rng.permutation(n_rules)
+    order = Template([Rule((f"a{n}",)) for n in range(n_rules)])  # numbers every attribute, whatever is made
+    vocabulary = order.encode([[("x", "y")]]).vocabulary
+    found = Template([Rule((f"a{n}",)) for n in made]).encode([[("x", "y")]], vocabulary)
+    numbers, counts = np.unique(made, return_counts=True)
+    np.testing.assert_array_equal(found.indices, numbers)
+    values = np.ones(len(numbers)) if found.values is None else found.values
+    np.testing.assert_array_equal(values, counts)
+
+
 @settings(deadline=None)
 @given(templates, sentences, sentences)
 def test_a_given_vocabulary_drops_what_it_does_not_know(

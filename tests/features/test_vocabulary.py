@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualfield.features import Columns, Vocabulary
+from dualfield.features import Cell, Columns, Rule, Template, Vocabulary
 
 # st.text() leaves out lone surrogates; these are drawn on purpose.
 any_text = st.text(st.characters(exclude_categories=())) | st.just("\ud83d\ude00") | st.just("")
@@ -71,6 +71,23 @@ def test_repeated_and_non_string_names_are_refused() -> None:
         Vocabulary(["x", "x"])
     with pytest.raises(TypeError, match="name 1 of the vocabulary is of type int; expected a string"):
         Vocabulary(["x", 3])  # type: ignore[list-item]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=40), unique=True, max_size=60))
+def test_a_table_of_arrays_finds_every_name_and_no_other(names: list[str]) -> None:
+    arrays = Vocabulary(names).to_bytes_arrays()
+    vocabulary = Vocabulary.from_arrays(arrays["vocabulary_text"], arrays["vocabulary_offsets"])
+    words = [(name,) for name in [*names, "none of them" * 5]]
+    found = Template([Rule((Cell(0),))]).encode([words], vocabulary)
+    assert found.indices.tolist() == list(range(len(names)))
+    assert np.diff(found.indptr).tolist() == [1] * len(names) + [0]
+
+
+def test_a_vocabulary_of_arrays_keeps_its_own() -> None:
+    text, offsets = np.frombuffer(b"abc", np.uint8).copy(), np.array([0, 1, 3])
+    vocabulary = Vocabulary.from_arrays(text, offsets)
+    text[:], offsets[:] = ord("x"), 0
+    assert vocabulary.names == ["a", "bc"]
 
 
 def test_numpy_strings_become_plain_ones() -> None:

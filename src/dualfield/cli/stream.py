@@ -8,16 +8,14 @@ to the sink; of tokens it knows nothing.
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, Protocol
 
 from dualfield.io.atomic import atomic_write
-from dualfield.io.content import GZIP, is_utf8
+from dualfield.io.content import GZIP, gzip_faults, is_utf8
 
 __all__ = [
     "Counts",
@@ -96,6 +94,8 @@ def open_sink(path: str) -> Iterator[IO[bytes]]:
             if not path.endswith(".gz"):
                 yield file
                 return
+            import gzip
+
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
                 yield packed  # type: ignore[misc]
 
@@ -113,7 +113,11 @@ def open_source(path: str) -> Iterator[Any]:
 def _unpacked(file: Any, path: str) -> Any:
     stream = file if hasattr(file, "peek") else io.BufferedReader(file)
     packed = path.endswith(".gz") or stream.peek(len(GZIP))[: len(GZIP)] == GZIP
-    return gzip.GzipFile(fileobj=stream) if packed else stream
+    if not packed:
+        return stream
+    import gzip
+
+    return gzip.GzipFile(fileobj=stream)
 
 
 def utf8_pieces(name: str, source: Any, encoding: str) -> Iterator[bytes]:
@@ -132,7 +136,7 @@ def utf8_pieces(name: str, source: Any, encoding: str) -> Iterator[bytes]:
                 yield piece
             if last:
                 return
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except gzip_faults() as error:
         raise ValueError(
             f"{name} is not a whole gzip file ({error}); unpack it anew or drop the .gz suffix."
         ) from error

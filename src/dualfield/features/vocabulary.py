@@ -221,7 +221,7 @@ class Vocabulary:
                 f"vocabulary_offsets must not decrease; found {offsets[number]} then {offsets[number + 1]} "
                 f"at entry {number}."
             )
-        core = _core.Names(np.ascontiguousarray(text), offsets)
+        core = _core.Names(text.copy(), offsets)  # a view, and the array is the caller's
         if len(core) == len(offsets) - 1 and _is_text(text, offsets):
             return cls.from_core(core)
         blob = text.tobytes()

@@ -1,15 +1,14 @@
 """The bytes of a file, wherever it is and however it is packed, in UTF-8; and text files that are written whole.
 
-Readers of every format get their bytes here, so gzip, encodings, byte order marks and standard input work alike.
+Readers of every format get their bytes here, so gzip, encodings, byte order marks and standard input work alike. Most
+files are not packed, so ``gzip`` is imported when one is.
 """
 
 from __future__ import annotations
 
 import codecs
-import gzip
 import os
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
@@ -17,7 +16,16 @@ from typing import IO, Any
 
 from dualfield.io.atomic import PathLike, atomic_write
 
-__all__ = ["CRFSUITE", "GZIP", "is_crfsuite_model", "is_utf8", "open_text", "read_content", "read_packed"]
+__all__ = [
+    "CRFSUITE",
+    "GZIP",
+    "gzip_faults",
+    "is_crfsuite_model",
+    "is_utf8",
+    "open_text",
+    "read_content",
+    "read_packed",
+]
 
 GZIP = b"\x1f\x8b"  # the first bytes of a packed file
 CRFSUITE = b"lCRF"  # and of a model of CRFsuite
@@ -28,15 +36,29 @@ def is_utf8(encoding: str) -> bool:
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
 
 
+def gzip_faults() -> tuple[type[Exception], ...]:
+    """What reading a file raises that is packed, but not whole."""
+    import gzip
+    import zlib
+
+    return gzip.BadGzipFile, EOFError, zlib.error
+
+
 def is_crfsuite_model(path: PathLike) -> bool:
     """Whether a file, packed or not, begins like a CRFsuite model."""
     try:
         with open(path, "rb") as file:
-            packed = file.read(len(GZIP)) == GZIP
-        with gzip.open(path) if packed else open(path, "rb") as file:
-            return file.read(len(CRFSUITE)) == CRFSUITE
-    except (OSError, EOFError, zlib.error):
+            first = file.read(len(CRFSUITE))
+        if not first.startswith(GZIP):
+            return first == CRFSUITE
+        import gzip
+
+        with gzip.open(path) as content:
+            return content.read(len(CRFSUITE)) == CRFSUITE
+    except OSError:
         return False  # whoever reads it says what is wrong
+    except gzip_faults():
+        return False
 
 
 def read_packed(path_or_file: PathLike | IO[Any]) -> tuple[str, str | bytes]:
@@ -55,8 +77,10 @@ def read_packed(path_or_file: PathLike | IO[Any]) -> tuple[str, str | bytes]:
             name = str(getattr(path_or_file, "name", "the file"))
             content = path_or_file.read()
         if isinstance(content, bytes) and (content.startswith(GZIP) or name.endswith(".gz")):
+            import gzip
+
             content = gzip.decompress(content)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except gzip_faults() as error:
         raise ValueError(
             f"{name} is not a whole gzip file ({error}); unpack it anew or drop the .gz suffix."
         ) from error
@@ -94,6 +118,8 @@ def open_text(file: PathLike | IO[str], encoding: str = "utf-8") -> Iterator[IO[
     elif os.fspath(file) == "-":
         yield sys.stdout
     elif os.fspath(file).endswith(".gz"):
+        import gzip
+
         with (
             atomic_write(file, "wb") as packed,
             gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream,

@@ -22,6 +22,7 @@ from dualfield.io.content import GZIP, is_utf8
 __all__ = [
     "Counts",
     "Tagger",
+    "after_last_blank_line",
     "encoder",
     "open_sink",
     "open_source",
@@ -153,7 +154,7 @@ def whole_sentences(pieces: Iterator[bytes]) -> Iterator[bytes]:
     pending = b""
     for piece in pieces:
         pending += piece
-        cut = _after_last_blank_line(pending)
+        cut = after_last_blank_line(pending)
         if cut:
             yield pending[:cut]
             pending = pending[cut:]
@@ -161,7 +162,8 @@ def whole_sentences(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield pending
 
 
-def _after_last_blank_line(text: bytes) -> int:
+def after_last_blank_line(text: bytes) -> int:
+    """Where what follows the last blank line begins; 0 where there is none."""
     end = text.rfind(b"\n") + 1
     while end > 0:
         begin = text.rfind(b"\n", 0, end - 1) + 1

@@ -13,10 +13,10 @@ EDITABLE := --no-build-isolation -C cmake.define.DUALFIELD_DEVELOPMENT=ON
 
 # Folders are listed too: their times tell of removed files.
 BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find core) $(shell find src -type d -not -name __pycache__)
-CORE_SOURCES := $(shell find core -name '*.[ch]pp' -o -name '*.[ch]')
+CORE_SOURCES := $(shell find core tests/tsan -name '*.[ch]pp' -o -name '*.[ch]')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs sanitize bench papers papers-quick clean
+.PHONY: help demo test lint docs sanitize tsan bench papers papers-quick clean
 
 help:
 	@echo "make demo      build, then train and evaluate a small model, and write its report"
@@ -24,6 +24,7 @@ help:
 	@echo "make lint      check style and types: ruff, mypy, clang-format"
 	@echo "make docs      build the site into site/, refusing warnings"
 	@echo "make sanitize  run the tests of the core under the address and undefined-behaviour sanitizers"
+	@echo "make tsan      run what works on several threads under the thread sanitizer"
 	@echo "make bench     compare with CRFsuite on CoNLL-2000"
 	@echo "make papers-quick  the papers' figures at reduced size, in minutes, into build/papers-quick"
 	@echo "make papers    the papers' figures in full, for hours, into benchmarks/results; goes on where it stopped"
@@ -61,6 +62,14 @@ sanitize: $(SANITIZE)/.test
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	$(SANITIZE)/bin/python -m pytest -n $(WORKERS) --thin 8 --capture=sys tests/core tests/fields tests/solvers \
 		tests/features/test_templates.py tests/features/test_tokens.py tests/cli/test_column_tagger.py
+
+# A programme of its own: under Python, every access of the interpreter would be looked at too.
+tsan: build/tsan/threads
+	build/tsan/threads
+
+build/tsan/threads: tests/tsan/threads.cpp $(CORE_SOURCES)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -Wall -Wextra -fsanitize=thread -pthread -Icore $< -o $@
 
 clean:
 	rm -rf $(VENV) $(SANITIZE) build dist site .pytest_cache .hypothesis .mypy_cache .ruff_cache

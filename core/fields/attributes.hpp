@@ -122,16 +122,23 @@ class BlockRows {
         Index last_block = -1;
         std::int32_t row = 0;       // in the present block: kOnce, or the row among the shared ones
         std::uint32_t targets = 0;  // over all blocks
+
+        // What its targets take. A row of weights that is seldom used has left the cache by then, and takes longer than one
+        // that many blocks use.
+        Index effort() const {
+            constexpr std::uint32_t kFetched = 2, kSeldom = 64;
+            return Index{targets} + kFetched * std::min(targets, kSeldom);
+        }
     };
 
-    // Bounds between attributes, so that each share has about as many targets.
+    // Bounds between attributes, so that the targets of each share take about as long.
     void divide(const std::vector<Seen>& seen) {
         bounds_.assign(kShares + 1, static_cast<std::int32_t>(seen.size()));
         bounds_[0] = 0;
-        const Index all = static_cast<Index>(targets_.size());
-        Index so_far = 0, share = 1;
+        Index all = 0, so_far = 0, share = 1;
+        for (const Seen& a : seen) all += a.effort();
         for (std::size_t a = 0; a < seen.size(); ++a) {
-            so_far += seen[a].targets;
+            so_far += seen[a].effort();
             for (; share < kShares && so_far * kShares >= share * all; ++share)
                 bounds_[share] = static_cast<std::int32_t>(a + 1);
         }

@@ -2,14 +2,21 @@
 //
 // The two-loop recursion (Nocedal 1980) multiplies by the inverse Hessian that they describe,
 //     H <- (I - s y^T / <s, y>) H (I - y s^T / <s, y>) + s s^T / <s, y>,      first H = <s, y> / |y|^2 of the last pair.
+// All its vectors are combinations of the pairs and of the vector g that it is applied to, so that it can run on their
+// coefficients, given <s_i, y_j> and <y_i, y_j> for i <= j, <s_i, g> and <y_i, g> (Chen, Wang and Zhou 2014). On
+// millions of weights H costs what is read and written. Here that is every pair twice, once for the products and once for
+// the combination; the recursion on vectors also reads or writes the one it works on six times a pair.
 #pragma once
 
 #include <cmath>
+#include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "math/vector.hpp"
 #include "solvers/archive.hpp"
+#include "threads/chunks.hpp"
 
 namespace dualfield {
 
@@ -17,103 +24,271 @@ class Curvature {
    public:
     Curvature(Index dimension, Index most) : dimension_(dimension), most_(most) {}
 
+    Curvature(Curvature&&) = default;
+
     bool empty() const { return pairs_.empty(); }
-    void clear() { pairs_.clear(); }
+    void clear() {
+        pairs_.clear();
+        products_.clear();
+    }
 
     // Takes the step from one point to another, unless the gradient did not grow along it.
-    void remember(const double* from, const double* to, const double* gradient_from, const double* gradient_to) {
-        Pair pair;
-        if (static_cast<Index>(pairs_.size()) == most_) {  // reuse the oldest vectors
-            pair = std::move(pairs_.front());
-            pairs_.erase(pairs_.begin());
-        }
-        pair.s.resize(dimension_);
-        pair.y.resize(dimension_);
-        for (Index k = 0; k < dimension_; ++k) {
-            pair.s[k] = to[k] - from[k];
-            pair.y[k] = gradient_to[k] - gradient_from[k];
-        }
-        const double product = dot(dimension_, pair.s.data(), pair.y.data());
-        if (!(product > 0.0)) return;
-        pair.inverse_product = 1.0 / product;
-        pairs_.push_back(std::move(pair));
-    }
-
-    // q <- H q; without any pair q stays.
-    void apply(double* q) const {
-        apply_between(
-            q, [](const Pair& pair) { return pair.inverse_product; },
-            [&](const Pair& pair) { return squared_norm(dimension_, pair.y.data()); }, [](double*) {});
-    }
-
-    // The same in the subspace of the weights whose `free` is one and not zero: q, s and y are cut to it. What the
-    // gradient did along weights that stay says nothing about those that move.
-    void apply_within(const std::vector<double>& free, double* q) const {
-        const auto cut = [&](double* x) {
-#pragma omp simd
-            for (Index k = 0; k < dimension_; ++k) x[k] *= free[k];
-        };
-        const auto product = [&](const double* x, const double* y) {
+    void remember(const double* from, const double* to, const double* gradient_from, const double* gradient_to,
+                  Team& team) {
+        Pair pair = count() < most_ ? new_pair() : take_oldest();
+        double *s = pair.s.get(), *y = pair.y.get();
+        const auto [product] = sum_over_chunks<1>(team, dimension_, [&](Index first, Index end) {
             double total = 0.0;
 #pragma omp simd reduction(+ : total)
-            for (Index k = 0; k < dimension_; ++k) total += free[k] * x[k] * y[k];
-            return total;
-        };
-        cut(q);
-        apply_between(
-            q, [&](const Pair& pair) { return 1.0 / product(pair.s.data(), pair.y.data()); },
-            [&](const Pair& pair) { return product(pair.y.data(), pair.y.data()); }, cut);
+            for (Index k = first; k < end; ++k) {
+                s[k] = to[k] - from[k];
+                y[k] = gradient_to[k] - gradient_from[k];
+                total += s[k] * y[k];
+            }
+            return std::array{total};
+        });
+        if (product > 0.0) pairs_.push_back(std::move(pair));
+    }
+
+    // out = H g; without any pair out = g. then(first, end) sees each stretch of out while it is in the cache; returns the
+    // sum of what that returns.
+    template <class Then>
+    double apply(const double* g, double* out, Team& team, Then&& then) {
+        return apply_to(EveryWeight{}, g, out, team, then);
+    }
+
+    // The same in the subspace of the weights with free(k): s and y are cut to it, as g must be already, and out is zero
+    // elsewhere. What the gradient did along weights that stay says nothing about those that move.
+    template <class Free, class Then>
+    double apply_within(Free&& free, const double* g, double* out, Team& team, Then&& then) {
+        products_.clear();  // they were of other weights
+        const double total = apply_to(free, g, out, team, then);
+        products_.clear();
+        return total;
     }
 
     void archive(Archive& archive) {
         const Index d = dimension_;
         std::vector<double> flat;
         for (const Pair& pair : pairs_) {
-            flat.insert(flat.end(), pair.s.begin(), pair.s.end());
-            flat.insert(flat.end(), pair.y.begin(), pair.y.end());
+            flat.insert(flat.end(), pair.s.get(), pair.s.get() + d);
+            flat.insert(flat.end(), pair.y.get(), pair.y.get() + d);
         }
         archive.flexible("corrections", flat, 2 * d, most_);
         if (!archive.loading()) return;
-        pairs_.clear();
+        clear();
         for (auto at = flat.begin(); at < flat.end(); at += 2 * d) {
-            pairs_.push_back({{at, at + d}, {at + d, at + 2 * d}, 0.0});
-            pairs_.back().inverse_product = 1.0 / dot(d, pairs_.back().s.data(), pairs_.back().y.data());
+            pairs_.push_back(new_pair());
+            std::copy(at, at + d, pairs_.back().s.get());
+            std::copy(at + d, at + 2 * d, pairs_.back().y.get());
         }
     }
 
    private:
+    static constexpr Index kBlock =
+        4096;  // weights: long enough that memory streams, and the few vectors at work stay in the cache
+
     struct Pair {
-        std::vector<double> s, y;  // differences of the weights and of the gradients
-        double inverse_product;    // 1 / <s, y>
+        std::unique_ptr<double[]> s, y;  // not filled before the threads do: each then has its pages near
+    };
+    struct Products {
+        double s, y;
+    };
+    // H g = scale * g + sum_i pairs[i].s s_i + pairs[i].y y_i
+    struct Combination {
+        double scale = 1.0;
+        std::vector<Products> pairs;
+    };
+    struct EveryWeight {};
+    // All vectors over some weights: those of a block, or the free ones among them.
+    struct View {
+        Index size;
+        std::vector<const double*> s, y;
+        const double* g;
+        std::vector<std::int32_t> places;        // of the free weights in the block
+        std::vector<double> selected, combined;  // the vectors' values there; the result's
     };
 
-    // Pairs along which the gradient did not grow enough, 1 / <s, y> not positive or too large, are passed over.
-    template <class InverseProduct, class SquaredNorm, class Cut>
-    void apply_between(double* q, InverseProduct&& inverse_product, SquaredNorm&& squared_norm_of_y, Cut&& cut) const {
-        struct Term {
-            const Pair* pair;
-            double inverse_product, projection;
-        };
-        std::vector<Term> terms;  // newest first
-        double first_scale = 1.0;
-        for (auto pair = pairs_.rbegin(); pair != pairs_.rend(); ++pair) {
-            const double inverse = inverse_product(*pair);
-            if (!(inverse > 0.0 && std::isfinite(inverse))) continue;
-            if (terms.empty()) first_scale = 1.0 / (inverse * squared_norm_of_y(*pair));
-            terms.push_back({&*pair, inverse, inverse * dot(dimension_, pair->s.data(), q)});
-            axpy(dimension_, -terms.back().projection, pair->y.data(), q);
-            cut(q);
+    Index count() const { return static_cast<Index>(pairs_.size()); }
+
+    Pair new_pair() const {
+        return {std::make_unique_for_overwrite<double[]>(dimension_),
+                std::make_unique_for_overwrite<double[]>(dimension_)};
+    }
+
+    Pair take_oldest() {
+        Pair oldest = std::move(pairs_.front());
+        pairs_.erase(pairs_.begin());
+        if (!products_.empty()) products_.erase(products_.begin());
+        for (std::vector<Products>& of_pair : products_) of_pair.erase(of_pair.begin());
+        return oldest;
+    }
+
+    template <class Free, class Then>
+    double apply_to(const Free& free, const double* g, double* out, Team& team, Then&& then) {
+        if (static_cast<Index>(views_.size()) < team.size()) views_.resize(team.size());
+        const Combination combination = recur(find_products(free, g, team));
+        return sums_over_chunks(team, dimension_, 1, [&](Index first, Index end, double* sum, Index member) {
+            View& view = views_[member];
+            for (Index at = first; at < end; at += kBlock) {
+                const Index stop = std::min(end, at + kBlock);
+                const bool selected = look_at(at, stop, free, g, view);
+                double* result = selected ? view.combined.data() : out + at;
+                combine(combination, view, result);
+                if (selected) {
+                    std::fill(out + at, out + stop, 0.0);
+                    for (Index p = 0; p < view.size; ++p) out[at + view.places[p]] = result[p];
+                }
+                *sum += then(at, stop);
+            }
+        })[0];
+    }
+
+    // Points the view to the weights at .. stop - 1. True where some are not free, so that it has copies of the others.
+    template <class Free>
+    bool look_at(Index at, Index stop, const Free& free, const double* g, View& view) const {
+        const Index n = count();
+        view.size = stop - at;
+        view.g = g + at;
+        view.s.resize(n);
+        view.y.resize(n);
+        for (Index i = 0; i < n; ++i) {
+            view.s[i] = pairs_[i].s.get() + at;
+            view.y[i] = pairs_[i].y.get() + at;
         }
-        scale(dimension_, first_scale, q);
-        for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
-            const double along = term->inverse_product * dot(dimension_, term->pair->y.data(), q);
-            axpy(dimension_, term->projection - along, term->pair->s.data(), q);
-            cut(q);
+        if constexpr (std::is_same_v<Free, EveryWeight>)
+            return false;
+        else {
+            view.places.clear();
+            for (Index k = at; k < stop; ++k)
+                if (free(k)) view.places.push_back(static_cast<std::int32_t>(k - at));
+            const Index size = static_cast<Index>(view.places.size());
+            if (size == view.size) return false;
+            view.size = size;
+            view.combined.resize(kBlock);
+            view.selected.resize((2 * n + 1) * kBlock);
+            double* to = view.selected.data();
+            const auto select = [&](const double*& x) {
+                for (Index p = 0; p < size; ++p) to[p] = x[view.places[p]];
+                x = std::exchange(to, to + size);
+            };
+            select(view.g);
+            for (Index i = 0; i < n; ++i) select(view.s[i]), select(view.y[i]);
+            return true;
         }
     }
 
+    // Completes products_, and returns <s_i, g> and <y_i, g>.
+    template <class Free>
+    std::vector<Products> find_products(const Free& free, const double* g, Team& team) {
+        const Index n = count(), known = static_cast<Index>(products_.size());
+        if (n == 0) return {};
+        Index wanted = n;
+        for (Index j = known; j < n; ++j) wanted += j + 1;
+        const std::vector<double> sums =
+            sums_over_chunks(team, dimension_, 2 * wanted, [&](Index first, Index end, double* sum, Index member) {
+                View& view = views_[member];
+                for (Index at = first; at < end; at += kBlock) {
+                    look_at(at, std::min(end, at + kBlock), free, g, view);
+                    add_products(view, known, sum);
+                }
+            });
+        const double* sum = sums.data();
+        const auto take = [&](Index size) {
+            std::vector<Products> taken(size);
+            for (Products& product : taken) product = {sum[0], sum[1]}, sum += 2;
+            return taken;
+        };
+        for (Index j = known; j < n; ++j) products_.push_back(take(j + 1));
+        return take(n);
+    }
+
+    static void add_products(const View& view, Index known, double* sums) {
+        const Index n = static_cast<Index>(view.s.size());
+        for (Index j = known; j < n - 1; ++j)
+            for (Index i = 0; i <= j; ++i, sums += 2) add_two(view, i, view.y[j], sums);
+        for (Index i = 0; i < n; ++i, sums += 2) {
+            if (known < n) {
+                add_four(view, i, view.y[n - 1], view.g, sums, sums + 2 * n);
+            } else {
+                add_two(view, i, view.g, sums);
+            }
+        }
+    }
+
+    // sums += <s_i, x>, <y_i, x>
+    static void add_two(const View& view, Index i, const double* x, double* sums) {
+        const double *s = view.s[i], *y = view.y[i];
+        double with_s = 0.0, with_y = 0.0;
+#pragma omp simd reduction(+ : with_s, with_y)
+        for (Index k = 0; k < view.size; ++k) {
+            with_s += s[k] * x[k];
+            with_y += y[k] * x[k];
+        }
+        sums[0] += with_s;
+        sums[1] += with_y;
+    }
+
+    // The same for two vectors, from one reading of the pair.
+    static void add_four(const View& view, Index i, const double* x, const double* z, double* x_sums, double* z_sums) {
+        const double *s = view.s[i], *y = view.y[i];
+        double s_x = 0.0, y_x = 0.0, s_z = 0.0, y_z = 0.0;
+#pragma omp simd reduction(+ : s_x, y_x, s_z, y_z)
+        for (Index k = 0; k < view.size; ++k) {
+            s_x += s[k] * x[k];
+            y_x += y[k] * x[k];
+            s_z += s[k] * z[k];
+            y_z += y[k] * z[k];
+        }
+        x_sums[0] += s_x;
+        x_sums[1] += y_x;
+        z_sums[0] += s_z;
+        z_sums[1] += y_z;
+    }
+
+    static void combine(const Combination& combination, const View& view, double* result) {
+#pragma omp simd
+        for (Index k = 0; k < view.size; ++k) result[k] = combination.scale * view.g[k];
+        for (std::size_t i = 0; i < view.s.size(); ++i) {
+            const double *s = view.s[i], *y = view.y[i];
+            const Products of_pair = combination.pairs[i];
+#pragma omp simd
+            for (Index k = 0; k < view.size; ++k) result[k] += of_pair.s * s[k] + of_pair.y * y[k];
+        }
+    }
+
+    // The two loops, on coefficients. Pairs along which the gradient did not grow enough, 1 / <s, y> not positive or too
+    // large, are passed over.
+    Combination recur(const std::vector<Products>& with_g) const {
+        const Index n = count();
+        Combination result;
+        result.pairs.assign(n, {0.0, 0.0});
+        std::vector<Index> used;  // newest first
+        std::vector<double> projections(n, 0.0);
+        for (Index i = n - 1; i >= 0; --i) {
+            const double inverse = 1.0 / products_[i][i].s;
+            if (!(inverse > 0.0 && std::isfinite(inverse))) continue;
+            if (used.empty()) result.scale = products_[i][i].s / products_[i][i].y;
+            double product = with_g[i].s;  // <s_i, g - sum of projections y_j>
+            for (Index j : used) product -= projections[j] * products_[j][i].s;
+            projections[i] = inverse * product;
+            used.push_back(i);
+        }
+        for (auto i = used.rbegin(); i != used.rend(); ++i) {
+            double product = with_g[*i].y;  // <y_i, g - sum of projections y_j>
+            for (Index j : used) product -= projections[j] * products_[std::max(*i, j)][std::min(*i, j)].y;
+            product *= result.scale;
+            for (auto j = used.rbegin(); j != i; ++j) product += result.pairs[*j].s * products_[*i][*j].s;
+            result.pairs[*i].s = projections[*i] - product / products_[*i][*i].s;
+            result.pairs[*i].y = -result.scale * projections[*i];
+        }
+        return result;
+    }
+
     Index dimension_, most_;
-    std::vector<Pair> pairs_;
+    std::vector<Pair> pairs_;                      // oldest first
+    std::vector<std::vector<Products>> products_;  // of pair j, where known: <s_i, y_j> and <y_i, y_j> for i <= j
+    std::vector<View> views_;                      // one a thread
 };
 
 }  // namespace dualfield

@@ -1,4 +1,4 @@
-// L-BFGS: the two-loop recursion (Nocedal 1980) with a strong Wolfe search, on the primal in sum units,
+// L-BFGS: limited-memory quasi-Newton steps (curvature.hpp) with a strong Wolfe search, on the primal in sum units,
 //     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>),
 //     gradient = l2 w + sum_i c_i (E_w F - F_i).
 //
@@ -120,22 +120,30 @@ class LBFGS {
         if (cursor_ == 0) {
             const double l2 = field_.l2();
             const double share = sample_weight_ / total_weight_;  // the sum is scaled up at the end
-            for (Index k = 0; k < field_.dimension(); ++k) trial_gradient_[k] = share * l2 * trial_[k];
+            team.over_ranges(field_.dimension(), [&](Index first, Index end) {
+                for (Index k = first; k < end; ++k) trial_gradient_[k] = share * l2 * trial_[k];
+            });
             objective_.reset();
         }
         if (!visit(deadline, last_visit, trial_, sample_, team)) return false;
         cursor_ = 0;
         const double up = total_weight_ / sample_weight_;
-        if (up != 1.0) scale(field_.dimension(), up, trial_gradient_.data());
-        const double penalty = objective_.penalty(trial_.data());
+        const auto [length, square, slope] = sum_over_chunks<3>(team, field_.dimension(), [&](Index first, Index end) {
+            const Index n = end - first;
+            const double* w = trial_.data() + first;
+            double* g = trial_gradient_.data() + first;
+            if (up != 1.0) scale(n, up, g);
+            return std::array{squared_norm(n, w), squared_norm(n, g), dot(n, g, step_direction_.data() + first)};
+        });
+        const double penalty = 0.5 * field_.l2() * length;
         trial_value_ = up * objective_.losses() + penalty;
-        const double square = squared_norm(field_.dimension(), trial_gradient_.data());
         trial_norm_ = std::sqrt(square);
+        trial_slope_ = slope;
         trial_allowance_ = rounding_allowance(objective_.magnitude() + penalty);
         if (std::isfinite(trial_value_) && sample_ == total())
             best_dual_ = std::max(best_dual_, trial_value_ - 0.5 * square / field_.l2() - trial_allowance_);
         ++evaluations_;
-        consider();
+        consider(team);
         return true;
     }
 
@@ -156,27 +164,31 @@ class LBFGS {
         if (cursor_ == 0) {
             next_sample_ = std::min(total(), static_cast<Index>(growth_ * static_cast<double>(sample_)) + 1);
             cursor_ = sample_;
-            std::fill(trial_gradient_.begin(), trial_gradient_.end(), 0.0);
+            team.over_ranges(field_.dimension(), [&](Index first, Index end) {
+                std::fill(trial_gradient_.begin() + first, trial_gradient_.begin() + end, 0.0);
+            });
             objective_.reset();
         }
         if (!visit(deadline, last_visit, weights_, next_sample_, team)) return false;
         cursor_ = 0;
         extending_ = false;
-        const double l2 = field_.l2(), penalty = objective_.penalty(weights_.data());
-        const double old_up = total_weight_ / sample_weight_;
+        const double l2 = field_.l2(), old_up = total_weight_ / sample_weight_;
         sample_ = next_sample_;
         weigh_sample();
         const double up = total_weight_ / sample_weight_;
-        double square = 0.0;
-        for (Index k = 0; k < field_.dimension(); ++k) {
-            const double losses = (gradient_[k] - l2 * weights_[k]) / old_up + trial_gradient_[k];
-            gradient_[k] = l2 * weights_[k] + up * losses;
-            square += gradient_[k] * gradient_[k];
-        }
+        const auto [length, square] = sum_over_chunks<2>(team, field_.dimension(), [&](Index first, Index end) {
+            for (Index k = first; k < end; ++k) {
+                const double losses = (gradient_[k] - l2 * weights_[k]) / old_up + trial_gradient_[k];
+                gradient_[k] = l2 * weights_[k] + up * losses;
+            }
+            return std::array{squared_norm(end - first, weights_.data() + first),
+                              squared_norm(end - first, gradient_.data() + first)};
+        });
+        const double penalty = 0.5 * l2 * length;
         value_ = up * ((value_ - penalty) / old_up + objective_.losses()) + penalty;
         allowance_ += rounding_allowance(objective_.magnitude() + penalty);
         gradient_norm_ = std::sqrt(square);
-        choose_direction();
+        choose_direction(team);
         return true;
     }
 
@@ -199,7 +211,7 @@ class LBFGS {
     }
 
     // Decides what the evaluated point means, and where to evaluate next.
-    void consider() {
+    void consider(Team& team) {
         if (!started_) {
             if (!std::isfinite(trial_value_)) {
                 stalled_ = diverged_ = true;
@@ -207,25 +219,24 @@ class LBFGS {
             }
             started_ = true;
             accept();
-            choose_direction();
+            choose_direction(team);
             return;
         }
-        const double slope = dot(field_.dimension(), trial_gradient_.data(), step_direction_.data());
-        switch (search_.tell(trial_value_, slope)) {
+        switch (search_.tell(trial_value_, trial_slope_)) {
             case WolfeSearch::Verdict::accepted:
-                curvature_.remember(weights_.data(), trial_.data(), gradient_.data(), trial_gradient_.data());
+                curvature_.remember(weights_.data(), trial_.data(), gradient_.data(), trial_gradient_.data(), team);
                 accept();
                 ++iterations_;
                 if (stalled_) break;
                 if (sample_ < total()) {
                     extending_ = true;
                 } else {
-                    choose_direction();
+                    choose_direction(team);
                 }
                 break;
             case WolfeSearch::Verdict::again:
                 update_certificate();  // the trial may have raised the best dual value
-                propose();
+                propose(team);
                 break;
             case WolfeSearch::Verdict::failed:
                 update_certificate();
@@ -233,15 +244,15 @@ class LBFGS {
                     give_up();
                 } else {  // forget the curvature, try plain descent once more
                     curvature_.clear();
-                    choose_direction();
+                    choose_direction(team);
                 }
                 break;
         }
     }
 
     void accept() {
-        weights_ = trial_;
-        gradient_ = trial_gradient_;
+        weights_.swap(trial_);
+        gradient_.swap(trial_gradient_);
         value_ = trial_value_;
         gradient_norm_ = trial_norm_;
         allowance_ = trial_allowance_;
@@ -258,22 +269,29 @@ class LBFGS {
         certificate_.gap = std::max(0.0, value_ - best_dual_) + allowance_;
     }
 
-    // step_direction_ = -H gradient.
-    void choose_direction() {
-        const Index d = field_.dimension();
-        step_direction_ = gradient_;
-        double* q = step_direction_.data();
-        curvature_.apply(q);
+    // step_direction_ = -H gradient, and the first trial along it.
+    void choose_direction(Team& team) {
         const double first_step = curvature_.empty() && gradient_norm_ > 1.0 ? 1.0 / gradient_norm_ : 1.0;
-        scale(d, -1.0, q);
-        const double slope = dot(d, gradient_.data(), q);
+        const double slope =
+            curvature_.apply(gradient_.data(), step_direction_.data(), team, [&](Index first, Index end) {
+                double total = 0.0;
+#pragma omp simd reduction(+ : total)
+                for (Index k = first; k < end; ++k) {
+                    step_direction_[k] = -step_direction_[k];
+                    trial_[k] = weights_[k] + first_step * step_direction_[k];
+                    total += gradient_[k] * step_direction_[k];
+                }
+                return total;
+            });
         if (!(slope < 0.0)) return give_up();  // at the optimum, or lost in rounding
         search_.begin(value_, slope, first_step);
-        propose();
     }
 
-    void propose() {
-        for (Index k = 0; k < field_.dimension(); ++k) trial_[k] = weights_[k] + search_.step() * step_direction_[k];
+    void propose(Team& team) {
+        const double step = search_.step();
+        team.over_ranges(field_.dimension(), [&](Index first, Index end) {
+            for (Index k = first; k < end; ++k) trial_[k] = weights_[k] + step * step_direction_[k];
+        });
     }
 
     const F& field_;
@@ -284,7 +302,7 @@ class LBFGS {
     WolfeSearch search_;
     Certificate certificate_;
     double value_ = 0.0, gradient_norm_ = 0.0, allowance_ = 0.0;
-    double trial_value_ = 0.0, trial_norm_ = 0.0, trial_allowance_ = 0.0;
+    double trial_value_ = 0.0, trial_norm_ = 0.0, trial_slope_ = 0.0, trial_allowance_ = 0.0;
     double best_dual_ = -std::numeric_limits<double>::infinity();
     bool started_ = false, stalled_ = false, diverged_ = false;
     Index iterations_ = 0, evaluations_ = 0, visits_ = 0, oracle_calls_before_ = 0;

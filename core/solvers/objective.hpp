@@ -52,7 +52,7 @@ class Objective {
     }
 
     // How many blocks to add at once: one alone, or enough that a team seldom waits.
-    static constexpr Index kWindow = 32;
+    static constexpr Index kWindow = 64;
     static Index window(const Team& team) { return team.size() == 1 ? 1 : kWindow; }
 
     // The sums of a pass in the making.

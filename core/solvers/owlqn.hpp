@@ -38,7 +38,6 @@ class OWLQN {
           direction_(field.dimension(), 0.0),
           trial_(field.dimension(), 0.0),
           trial_gradient_(field.dimension(), 0.0),
-          free_(field.dimension(), 0.0),
           curvature_(field.dimension(), corrections),
           objective_(field),
           order_(active_blocks(field)) {
@@ -109,9 +108,10 @@ class OWLQN {
    private:
     // Value and gradient at trial_, in slices, and what follows from them; true when complete.
     bool evaluate(const Deadline& deadline, Index last_visit, Team& team) {
-        const Index d = field_.dimension();
         if (cursor_ == 0) {
-            for (Index k = 0; k < d; ++k) trial_gradient_[k] = penalty_.l2 * trial_[k];
+            team.over_ranges(field_.dimension(), [&](Index first, Index end) {
+                for (Index k = first; k < end; ++k) trial_gradient_[k] = penalty_.l2 * trial_[k];
+            });
             objective_.reset();
         }
         const double* w = centre_.empty() ? trial_.data() : point_.data();
@@ -124,41 +124,45 @@ class OWLQN {
         }
         cursor_ = 0;
         ++evaluations_;
-        const double losses = objective_.losses(), penalty = penalty_.penalty(d, trial_.data());
-        trial_value_ = losses + penalty;
-        trial_allowance_ = rounding_allowance(objective_.magnitude() + penalty);
-        if (std::isfinite(trial_value_)) {
-            const double bound =
-                penalty_.lower_bound(d, trial_.data(), trial_gradient_.data(), losses, trial_allowance_);
-            if (std::isfinite(bound)) best_dual_ = std::max(best_dual_, bound - trial_allowance_);
-        }
-        consider();
+        const double losses = objective_.losses();
+        const auto allowance = [&](double penalty) { return rounding_allowance(objective_.magnitude() + penalty); };
+        const ElasticNet::Look found =
+            penalty_.look(field_.dimension(), trial_.data(), trial_gradient_.data(), losses, team, allowance);
+        trial_value_ = losses + found.penalty;
+        trial_allowance_ = allowance(found.penalty);
+        if (std::isfinite(trial_value_) && std::isfinite(found.lower_bound))
+            best_dual_ = std::max(best_dual_, found.lower_bound - trial_allowance_);
+        consider(team);
         return true;
     }
 
     // Decides what the evaluated point means, and where to evaluate next.
-    void consider() {
+    void consider(Team& team) {
         if (!started_) {
             if (!std::isfinite(trial_value_)) {
                 stalled_ = diverged_ = true;
                 return;
             }
             started_ = true;
-            accept();
-            choose_direction();
+            accept(team);
+            choose_direction(team);
             return;
         }
-        double slope = 0.0, end_slope = 0.0;  // of the objective along the step, at its ends
-        for (Index k = 0; k < field_.dimension(); ++k) {
-            const double move = trial_[k] - change_[k];
-            slope += pseudo_[k] * move;
-            end_slope += (trial_gradient_[k] + penalty_.l1 * orthant(k)) * move;
-        }
+        // of the objective along the step, at its ends
+        const auto [slope, end_slope] = sum_over_chunks<2>(team, field_.dimension(), [&](Index first, Index end) {
+            std::array<double, 2> sums{};
+            for (Index k = first; k < end; ++k) {
+                const double move = trial_[k] - change_[k];
+                sums[0] += pseudo_[k] * move;
+                sums[1] += (trial_gradient_[k] + penalty_.l1 * orthant(k)) * move;
+            }
+            return sums;
+        });
         if (enough(slope, end_slope)) {
-            curvature_.remember(change_.data(), trial_.data(), gradient_.data(), trial_gradient_.data());
-            accept();
+            curvature_.remember(change_.data(), trial_.data(), gradient_.data(), trial_gradient_.data(), team);
+            accept(team);
             ++iterations_;
-            if (!stalled_) choose_direction();
+            if (!stalled_) choose_direction(team);
             return;
         }
         update_certificate();  // the trial may have raised the best dual value
@@ -167,12 +171,12 @@ class OWLQN {
             // the minimum of the parabola through both values, as a share of the step
             const double share = -0.5 * slope / (trial_value_ - value_ - slope);
             step_ *= slope >= 0.0 ? 0.5 : (share >= 0.1 ? std::min(share, 0.5) : 0.1);
-            propose();
+            propose(team);
         } else if (curvature_.empty()) {
             stalled_ = true;
         } else {  // forget the curvature, try plain descent once more
             curvature_.clear();
-            choose_direction();
+            choose_direction(team);
         }
     }
 
@@ -185,42 +189,45 @@ class OWLQN {
                end_slope <= (2.0 * kSufficientDecrease - 1.0) * slope;
     }
 
-    void accept() {
-        change_ = trial_;
-        gradient_ = trial_gradient_;
+    void accept(Team& team) {
+        change_.swap(trial_);
+        gradient_.swap(trial_gradient_);
         value_ = trial_value_;
         allowance_ = trial_allowance_;
-        penalty_.pseudo_gradient(field_.dimension(), change_.data(), gradient_.data(), pseudo_.data());
-        gradient_norm_ = std::sqrt(squared_norm(field_.dimension(), pseudo_.data()));
+        const auto [square] = sum_over_chunks<1>(team, field_.dimension(), [&](Index first, Index end) {
+            for (Index k = first; k < end; ++k) pseudo_[k] = penalty_.pseudo_gradient(change_[k], gradient_[k]);
+            return std::array{squared_norm(end - first, pseudo_.data() + first)};
+        });
+        gradient_norm_ = std::sqrt(square);
         update_certificate();
         if (certificate_.gap <= 3.0 * allowance_) stalled_ = true;  // what is left of the gap is rounding
     }
 
     void update_certificate() { certificate_ = {value_, best_dual_, std::max(0.0, value_ - best_dual_) + allowance_}; }
 
-    // direction = -H pseudo-gradient, without what would lead a zero uphill.
-    void choose_direction() {
-        const Index d = field_.dimension();
-        direction_ = pseudo_;
-        if (penalty_.l1 > 0.0) {
-            for (Index k = 0; k < d; ++k) free_[k] = change_[k] != 0.0 || pseudo_[k] != 0.0 ? 1.0 : 0.0;
-            curvature_.apply_within(free_, direction_.data());
-        } else {
-            curvature_.apply(direction_.data());
-        }
-        double slope = 0.0;
-        for (Index k = 0; k < d; ++k) {
-            const double product = direction_[k] * pseudo_[k];
-            direction_[k] = penalty_.l1 > 0.0 && change_[k] == 0.0 && !(product > 0.0) ? 0.0 : -direction_[k];
-            slope += direction_[k] * pseudo_[k];
-        }
+    // direction = -H pseudo-gradient, without what would lead a zero uphill; and the first trial along it.
+    void choose_direction(Team& team) {
+        const double first_step = curvature_.empty() && gradient_norm_ > 1.0 ? 1.0 / gradient_norm_ : 1.0;
+        const auto turn = [&](Index first, Index end) {
+            double slope = 0.0;
+            for (Index k = first; k < end; ++k) {
+                const double product = direction_[k] * pseudo_[k];
+                direction_[k] = penalty_.l1 > 0.0 && change_[k] == 0.0 && !(product > 0.0) ? 0.0 : -direction_[k];
+                slope += direction_[k] * pseudo_[k];
+            }
+            step_to(first, end, first_step);
+            return slope;
+        };
+        const double slope =
+            penalty_.l1 > 0.0 ? curvature_.apply_within([&](Index k) { return change_[k] != 0.0 || pseudo_[k] != 0.0; },
+                                                        pseudo_.data(), direction_.data(), team, turn)
+                              : curvature_.apply(pseudo_.data(), direction_.data(), team, turn);
         if (!(slope < 0.0)) {  // at the optimum, or lost in rounding
             stalled_ = true;
             return;
         }
         trials_ = 0;
-        step_ = curvature_.empty() && gradient_norm_ > 1.0 ? 1.0 / gradient_norm_ : 1.0;
-        propose();
+        step_ = first_step;
     }
 
     // The sign of weight k in the orthant of the step; zero where it may not move.
@@ -229,23 +236,29 @@ class OWLQN {
         return side > 0.0 ? 1.0 : (side < 0.0 ? -1.0 : 0.0);
     }
 
-    void propose() {
-        for (Index k = 0; k < field_.dimension(); ++k) {
-            const double there = change_[k] + step_ * direction_[k];
-            trial_[k] = penalty_.l1 > 0.0 && !(there * orthant(k) > 0.0) ? 0.0 : there;
-        }
-        place();
+    void propose(Team& team) {
+        team.over_ranges(field_.dimension(), [&](Index first, Index end) { step_to(first, end, step_); });
     }
 
-    void place() {
-        for (std::size_t k = 0; k < centre_.size(); ++k) point_[k] = centre_[k] + trial_[k];
+    // The trial, and where it lies, for the weights first .. end - 1.
+    void step_to(Index first, Index end, double step) {
+        for (Index k = first; k < end; ++k) {
+            const double there = change_[k] + step * direction_[k];
+            trial_[k] = penalty_.l1 > 0.0 && !(there * orthant(k) > 0.0) ? 0.0 : there;
+        }
+        place(first, end);
+    }
+
+    void place() { place(0, static_cast<Index>(trial_.size())); }
+    void place(Index first, Index end) {
+        if (centre_.empty()) return;
+        for (Index k = first; k < end; ++k) point_[k] = centre_[k] + trial_[k];
     }
 
     const F& field_;
     Index threads_;
     ElasticNet penalty_;
     std::vector<double> change_, gradient_, pseudo_, direction_, trial_, trial_gradient_;
-    std::vector<double> free_;            // one for weights that may move, zero for the others
     std::vector<double> centre_, point_;  // a, and a + trial; empty where a = 0
     Curvature curvature_;
     Certificate certificate_;

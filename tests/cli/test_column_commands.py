@@ -49,6 +49,24 @@ def test_the_model_remembers_the_template(binary_command: Run, folder: Path, syn
     assert [line.split()[1] for line in out.decode().splitlines()] == crf.predict([template.strings(words)])[0]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("template", [CRFPP, CRFPP + "B01:%x[0,0]\n"])
+def test_threads_change_nothing_in_what_tag_writes(binary_command: Run, folder: Path, template: str, end: str) -> None:
+    Path("crfpp.txt").write_text(template)
+    trained(binary_command, "--features", "crfpp.txt")
+    lines = Path("train.txt").read_text().splitlines()
+    lines[40:41] = ["a b c d", "  "]  # a sentence that cannot be read, and a blank line with blanks
+    lines.append("at last")  # without an end
+    text = end.join(lines).encode()
+    one, *more = (binary_command("tag", "-", "-m", "m", "--jobs", n, stdin=text) for n in (1, 2, 3, 200))
+    assert one[0] == 0
+    assert "line 41: " in one[2]
+    assert more == [one] * 3
+    refusals = [binary_command("tag", "-", "-m", "m", "--strict", "-j", n, stdin=text) for n in (1, 2)]
+    assert refusals[0][0] == 2
+    assert refusals[0] == refusals[1]
+
+
 def test_hashed_attributes_need_no_vocabulary(binary_command: Run, folder: Path) -> None:
     crf = trained(binary_command, "--features", "ner", "--hash-bits", "10")
     assert crf.vocabulary_ == Columns(1024)

@@ -67,6 +67,38 @@ def test_mistakes_in_the_file_are_named(command: Run, text: str, message: str) -
     assert not Path("m").exists()
 
 
+def test_training_on_threads_finds_what_one_finds(command: Run) -> None:
+    options = ("--features", "ner", "-q", "--solver", "lbfgs")
+    for name, jobs in (("one", ()), ("two", ("--jobs", 2)), ("file", ("--config", configured("jobs = 2")))):
+        assert command("train", "train.txt", "-o", name, *options, *jobs)[0] == 0
+    one, two, file = (ChainCRF.load(name) for name in ("one", "two", "file"))
+    assert one.weights_.tolist() == two.weights_.tolist() == file.weights_.tolist()
+    assert two.n_jobs == 1  # of this machine, not of the model
+    scores = [command("eval", "train.txt", "-m", "one", "--jobs", jobs)[1] for jobs in (1, 2, -1)]
+    assert "F1" in scores[0]
+    assert len(set(scores)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("train", "train.txt", "--features", "ner", "-o", "m", "--jobs", 0),
+            "--jobs must be a positive integer, or -1",
+        ),
+        (("eval", "train.txt", "-m", "m", "-j", -2), "--jobs must be a positive integer, or -1 for all cores; got -2."),
+        (("train", "train.txt", "--features", "ner", "-o", "m", "-j", 2, "--solver", "sag"), "--jobs 2: sag works on"),
+        (("tag", "train.txt", "-m", "one", "-j", 2, "--format", "jsonl"), "--jobs 2: JSON lines are labelled one by"),
+    ],
+)
+def test_threads_that_cannot_be_had_are_refused(command: Run, arguments: tuple[object, ...], message: str) -> None:
+    assert command("train", "train.txt", "--features", "ner", "-o", "one", "-q")[0] == 0
+    code, out, err = command(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"Error: {message}")
+    assert not Path("m").exists()
+
+
 def test_values_of_the_file_are_checked_like_those_of_the_line(command: Run) -> None:
     for text in ("l2 = 'much'", "solver = 'magic'", "format = 'csv'"):
         code, out, err = command("train", "train.txt", "--features", "ner", "-o", "m", "--config", configured(text))

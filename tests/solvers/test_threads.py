@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 
 from dualfield import LBFGS, OEG, SDCA, ChainCRF, SoftmaxRegression, solve
 from dualfield.datasets import travel_sentences
-from dualfield.fields import Field
+from dualfield.fields import Chain, Field
 from dualfield.solvers import Hybrid, Solver, resolve
 from dualfield.solvers.base import compiled
 from dualfield.solvers.dual import WINDOW_OF_A_THREAD
@@ -93,6 +93,68 @@ def test_gradients_do_not_depend_on_threads(solver: type[Solver], name: str) -> 
     one, other = (solve(field, solver(n_jobs=n), tol=0.0, max_passes=6, random_state=0) for n in (1, 3))
     assert np.array_equal(one.weights, other.weights)
     assert (one.primal, one.duality_gap) == (other.primal, other.duality_gap)
+
+
+def wide(l1: float, n_attributes: int = 9000) -> Chain:
+    """A chain of three labels with weights for many chunks of a pass over them, the last one not full."""
+    random = np.random.default_rng(0)
+    lengths = random.integers(1, 8, size=60)
+    X = [[[f"a{a}" for a in random.choice(n_attributes, 40, replace=False)] for _ in range(n)] for n in lengths]
+    y = [random.choice(["A", "B", "C"], size=n).tolist() for n in lengths]
+    field = Chain(X, y, 0.5, l1=l1)
+    assert field.dimension > 2 * 8192
+    return field
+
+
+@pytest.mark.parametrize(("solver", "l1"), [(LBFGS, 0.0), (LBFGS, 0.3), (Hybrid, 0.0)])
+def test_passes_over_many_weights_do_not_depend_on_threads(solver: type[Solver], l1: float) -> None:
+    field = wide(l1)
+    one, *others = (solve(field, solver(n_jobs=n), tol=0.0, max_passes=15, random_state=0) for n in (1, 2, 3))
+    for other in others:
+        assert np.array_equal(one.weights, other.weights)
+        assert (one.primal, one.duality_gap) == (other.primal, other.duality_gap)
+
+
+def two_loops(pairs: npt.NDArray[np.float64], g: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """H g, by the recursion on vectors (Nocedal 1980)."""
+    q, projections = g.copy(), []
+    for s, y in pairs[::-1]:
+        projections.append(s @ q / (s @ y))
+        q -= projections[-1] * y
+    s, y = pairs[-1]
+    q *= s @ y / (y @ y)
+    for (s, y), projection in zip(pairs, projections[::-1], strict=True):
+        q += (projection - y @ q / (s @ y)) * s
+    return q
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("passes", [3, 9, 20])  # below and above the number of corrections
+def test_the_direction_is_that_of_the_two_loop_recursion(passes: int, threads: int) -> None:
+    field = wide(0.0)
+    core = compiled("LBFGS", field)(field.core, 5, 2**62, 1.0, threads, 0)
+    core.run(passes * core.visits_per_pass, 3600.0)
+    state = core.save()
+    pairs = state["corrections"].reshape(-1, 2, field.dimension)
+    assert len(pairs) == min(5, core.iterations)
+    expected = -two_loops(pairs, state["gradient"])
+    np.testing.assert_allclose(state["step_direction"], expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("passes", [3, 9, 20])
+def test_with_l1_the_recursion_is_cut_to_the_weights_that_move(passes: int, threads: int) -> None:
+    field = wide(0.3)
+    core = compiled("OWLQN", field)(field.core, 5, field.l1, None, threads)
+    core.run(passes * core.visits_per_pass, 3600.0)
+    state = core.save()
+    free = (state["change"] != 0) | (state["pseudo_gradient"] != 0)
+    assert 0.05 < free.mean() < 0.95
+    pairs = state["corrections"].reshape(-1, 2, field.dimension) * free
+    pairs = pairs[[s @ y > 0 for s, y in pairs]]
+    expected = -two_loops(pairs, state["pseudo_gradient"])
+    expected[(state["change"] == 0) & (expected * state["pseudo_gradient"] >= 0)] = 0
+    np.testing.assert_allclose(state["direction"], expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 def test_named_solvers_take_the_threads_that_are_asked_for() -> None:

@@ -12,6 +12,7 @@ from dualfield.cli.options import (
     Encoding,
     FormatAsTrained,
     InputFile,
+    Jobs,
     ModelFile,
     Separator,
     say,
@@ -28,6 +29,7 @@ def evaluate(
     comment: Comment = None,
     docstart: AsTrained = None,
     encoding: Encoding = "utf-8",
+    jobs: Jobs = 1,
     as_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
@@ -38,6 +40,7 @@ def evaluate(
     from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
 
     crf = load_model(model)
+    crf.n_jobs = jobs
     given = format.value if format else None
     source = input_of(crf.column_features_, given, crf.bigram_vocabulary_ is not None)
     layout = layout_of(source, given, separator, comment, docstart.value if docstart else None)

@@ -9,6 +9,7 @@ import typer
 
 from dualfield.cli.conduct import BAD_INPUT, INTERRUPTED, NOT_CONVERGED, say
 from dualfield.cli.config import read_config
+from dualfield.threads import thread_count
 
 __all__ = [
     "BAD_INPUT",
@@ -24,6 +25,7 @@ __all__ = [
     "Format",
     "FormatAsTrained",
     "InputFile",
+    "Jobs",
     "LabelColumn",
     "ModelFile",
     "Pairs",
@@ -67,6 +69,13 @@ SolverName = Enum(
     type=str,
 )
 
+
+def _threads(jobs: int) -> int:
+    if jobs == 0 or jobs < -1:
+        raise ValueError(f"--jobs must be a positive integer, or -1 for all cores; got {jobs}.")
+    return thread_count(jobs)
+
+
 InputFile = Annotated[
     str, typer.Argument(metavar="FILE", help="File of sequences; gzip is unpacked, - is standard input.")
 ]
@@ -86,6 +95,7 @@ LabelColumn = Annotated[
 Comment = Annotated[str | None, typer.Option(help="Lines that begin so are skipped.")]
 DropDocStart = Annotated[DocStart, typer.Option(help="Whether -DOCSTART- lines are dropped.")]
 AsTrained = Annotated[DocStart | None, typer.Option(help="-DOCSTART- lines; default: as in training.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="How many threads; -1 is all cores.", callback=_threads)]
 Encoding = Annotated[str, typer.Option(help="Character encoding of the file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, for other programs.")]
 ConfigFile = Annotated[

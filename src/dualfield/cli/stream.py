@@ -20,6 +20,7 @@ from dualfield.io.content import GZIP, gzip_faults, is_utf8
 __all__ = [
     "Counts",
     "Tagger",
+    "after_last_blank_line",
     "encoder",
     "open_sink",
     "open_source",
@@ -157,7 +158,7 @@ def whole_sentences(pieces: Iterator[bytes]) -> Iterator[bytes]:
     pending = b""
     for piece in pieces:
         pending += piece
-        cut = _after_last_blank_line(pending)
+        cut = after_last_blank_line(pending)
         if cut:
             yield pending[:cut]
             pending = pending[cut:]
@@ -165,7 +166,8 @@ def whole_sentences(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield pending
 
 
-def _after_last_blank_line(text: bytes) -> int:
+def after_last_blank_line(text: bytes) -> int:
+    """Where what follows the last blank line begins; 0 where there is none."""
     end = text.rfind(b"\n") + 1
     while end > 0:
         begin = text.rfind(b"\n", 0, end - 1) + 1

@@ -13,6 +13,7 @@ from dualfield.cli.options import (
     Encoding,
     FormatAsTrained,
     InputFile,
+    Jobs,
     ModelFile,
     Separator,
 )
@@ -31,6 +32,7 @@ def tag(
     docstart: AsTrained = None,
     encoding: Encoding = "utf-8",
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first sentence that cannot be read.")] = False,
+    jobs: Jobs = 1,
     config: ConfigFile = None,
 ) -> None:
     """Label a file as it is read, from a pipe too.
@@ -42,6 +44,8 @@ def tag(
     Sentences that cannot be read are reported and passed on unlabelled; with attributes they end the command.
 
     Example: dualfield tag test.txt -m chunker.safetensors
+
+    Example: dualfield tag large.txt.gz -m chunker.safetensors --jobs 2 -o tagged.txt.gz
 
     Example: cat new.jsonl | dualfield tag - -m chunker.safetensors --format jsonl > tagged.jsonl
     """
@@ -55,4 +59,5 @@ def tag(
         docstart.value if docstart else None,
         encoding,
         strict,
+        jobs,
     )

@@ -24,6 +24,7 @@ def tag_file(
     docstart: str | None = None,
     encoding: str = "utf-8",
     strict: bool = False,
+    jobs: int = 1,
 ) -> None:
     """Label a file; the arguments are the options of the command."""
     if output != "-":
@@ -32,11 +33,16 @@ def tag_file(
     bigrams = "bigram_columns" in description
     source = input_of(description.get("column_features"), format, bigrams)
     layout = layout_of(source, format, separator, comment, docstart)
+    if jobs > 1 and layout.format == "jsonl":
+        raise ValueError(
+            f"--jobs {jobs}: JSON lines are labelled one by one as they arrive, on one thread; leave --jobs out."
+        )
     if layout.format in GIVEN:
         # With the model as the estimators have it, which takes NumPy; a column file does without.
         from dualfield.cli.tag_sequences import tag_attributes, tag_json_lines
 
         crf = load_model(model)
+        crf.n_jobs = jobs
         with open_sink(output) as sink:
             if layout.format == "attributes":
                 counts = tag_attributes(file, sink, crf, encoding)
@@ -48,9 +54,15 @@ def tag_file(
         if bigrams:
             from dualfield.cli.model_tagger import ModelTagger
 
-            tagger = ModelTagger(load_model(model), source, layout, strict)
+            crf = load_model(model)
+            crf.n_jobs = jobs
+            tagger = ModelTagger(crf, source, layout, strict)
         else:
             tagger = column_tagger(model, parts, description, source, layout, strict)
+            if jobs > 1:
+                from dualfield.cli.stream_parts import InParts
+
+                tagger = InParts(tagger, jobs)
         with open_sink(output) as sink:
             counts = tag_columns(file, sink, tagger, source.widths, encoding, say)
     if counts.passed_on:

@@ -27,6 +27,7 @@ from dualfield.cli.options import (
     Encoding,
     Format,
     InputFile,
+    Jobs,
     LabelColumn,
     Pairs,
     Scheme,
@@ -77,6 +78,7 @@ def train(
     min_count: Annotated[int, typer.Option(help="Ignore attributes that occur less often.")] = 1,
     hash_bits: Annotated[int | None, typer.Option(help="Number attributes by so many bits of a hash.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
+    jobs: Jobs = 1,
     format: Annotated[Format, typer.Option(help="Layout of the file.")] = Format.columns,
     label_column: LabelColumn = None,
     separator: Separator = None,
@@ -98,9 +100,12 @@ def train(
 
     Example: dualfield train train.txt --features chunking -o chunker.safetensors
 
+    Example: dualfield train train.txt --features chunking --solver lbfgs --jobs 2 -o chunker.safetensors
+
     Example: dualfield train train.crfsuite --format attributes --config options.toml -o chunker.safetensors
     """
     check_writable(output)
+    _check_jobs(solver.value, jobs)
     data = read_for_training(
         file,
         features,
@@ -135,6 +140,7 @@ def train(
             "random_state": seed,
             "verbose": 0 if quiet else 1,
         },
+        jobs,
     )
     crf.save(output)
     written = plan.write(crf) if plan is not None else ""
@@ -148,7 +154,17 @@ def train(
         raise typer.Exit(NOT_CONVERGED)
 
 
-def _trained(data: Labelled, parameters: dict[str, Any]) -> ChainModel:
+def _check_jobs(solver: str, jobs: int) -> None:
+    """Refuse threads for a solver that works on one."""
+    from dualfield.solvers import THREADED
+
+    if jobs > 1 and solver not in ("auto", *THREADED):
+        raise ValueError(
+            f"--jobs {jobs}: {solver} works on one thread; choose one of {', '.join(THREADED)}, or leave --jobs out."
+        )
+
+
+def _trained(data: Labelled, parameters: dict[str, Any], jobs: int) -> ChainModel:
     """What ``ChainCRF(**parameters).fit`` does, as the plain model."""
     from dualfield.driver import check_limits, solve
     from dualfield.estimators.chain_model import ChainModel
@@ -167,7 +183,7 @@ def _trained(data: Labelled, parameters: dict[str, Any]) -> ChainModel:
             from dualfield.reporting import ProgressBar
 
             callbacks.append(stack.enter_context(ProgressBar()))
-        solution = solve(field, callbacks=callbacks, **{name: parameters[name] for name in of_run})
+        solution = solve(field, callbacks=callbacks, n_jobs=jobs, **{name: parameters[name] for name in of_run})
     solution.state = None  # many times larger than the model
     crf = ChainModel(parameters)._take(field, solution)
     crf.column_features_ = data.source.to_dict()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from dualfield.estimators import chain_answers, chain_file
 from dualfield.estimators.chain_answers import Entity
-from dualfield.estimators.threads import in_ranges
+from dualfield.estimators.threads import in_parts, in_ranges
 from dualfield.features import Columns, Encoded, Vocabulary, encode, encode_allowed, encode_labels, known_bigrams
 from dualfield.fields.base import check_sample_weight
 from dualfield.fields.chain_layout import ChainLayout
@@ -156,8 +156,7 @@ class ChainModel:
         [['A', 'B']]
         """
         encoded, core = self._compiled(X, allowed, given)
-        codes = in_ranges(lambda a, b: core.decode(self.weights_, a, b), len(encoded), self.n_jobs)
-        return _cut(self.classes_[codes].tolist(), encoded)
+        return self._labelled(lambda a, b: core.decode(self.weights_, a, b), encoded)
 
     def predict_marginals(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[npt.NDArray[np.float64]]:
         """The probability of each label at each position: one array (T, K) per sequence, columns as ``classes_``.
@@ -165,8 +164,7 @@ class ChainModel:
         With ``allowed`` or ``given``, as in :meth:`predict`, the probability given that.
         """
         encoded, core = self._compiled(X, allowed, given)
-        stacked = in_ranges(lambda a, b: core.marginals(self.weights_, a, b), len(encoded), self.n_jobs)
-        return [stacked[a:b] for a, b in pairwise(encoded.offsets.tolist())]
+        return self._by_sequence(lambda a, b: core.marginals(self.weights_, a, b), encoded)
 
     def predict_posterior(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Any]]:
         """The labels that minimise the expected number of wrong ones: at each position that of largest marginal.
@@ -175,10 +173,8 @@ class ChainModel:
         """
         encoded, core = self._compiled(X, allowed, given)
         if hasattr(core, "decode_posterior"):
-            codes = in_ranges(lambda a, b: core.decode_posterior(self.weights_, a, b), len(encoded), self.n_jobs)
-            return _cut(self.classes_[codes].tolist(), encoded)
-        stacked = in_ranges(lambda a, b: core.marginals(self.weights_, a, b), len(encoded), self.n_jobs)
-        return _cut(self.classes_[stacked.argmax(axis=1)].tolist(), encoded)
+            return self._labelled(lambda a, b: core.decode_posterior(self.weights_, a, b), encoded)
+        return self._labelled(lambda a, b: core.marginals(self.weights_, a, b).argmax(axis=1), encoded)
 
     def predict_kbest(
         self, X: Any, k: int = 5, *, allowed: Any = None, given: Any = None
@@ -263,6 +259,24 @@ class ChainModel:
         """Read a model that ``save`` wrote. No code in the file is run."""
         return chain_file.load(cls, path)
 
+    def _labelled(self, decode: Callable[[int, int], npt.NDArray[Any]], encoded: Encoded) -> list[list[Any]]:
+        """The labels of each sequence; ``decode(first, last)`` gives their codes."""
+        labels = self.classes_.astype(object)  # Python's own: of other arrays, NumPy would make each string anew
+        return self._by_sequence(lambda a, b: labels[decode(a, b)].tolist(), encoded)
+
+    def _by_sequence(self, answer: Callable[[int, int], Any], encoded: Encoded) -> list[Any]:
+        """``answer(first, last)``, which is position after position, cut at the ends of the sequences.
+
+        The cutting is part of the threads' work: while one holds Python's lock for it, the others are in the core.
+        """
+        offsets = encoded.offsets
+
+        def part(first: int, last: int) -> list[Any]:
+            found = answer(first, last)
+            return [found[a:b] for a, b in pairwise((offsets[first : last + 1] - offsets[first]).tolist())]
+
+        return list(chain.from_iterable(in_parts(part, len(encoded), self.n_jobs)))
+
     def _compiled(self, X: Any, allowed: Any = None, given: Any = None) -> tuple[Encoded, Any]:
         self._check_fitted()
         encoded = self.encode(X)
@@ -277,8 +291,3 @@ class ChainModel:
 
 def _kept(vocabulary: Vocabulary, used: npt.NDArray[np.bool_]) -> Vocabulary:
     return Vocabulary([name for name, kept in zip(vocabulary.names, used, strict=True) if kept])
-
-
-def _cut(labels: list[Any], encoded: Encoded) -> list[list[Any]]:
-    """A flat list, cut at the ends of the sequences."""
-    return [labels[a:b] for a, b in pairwise(encoded.offsets.tolist())]

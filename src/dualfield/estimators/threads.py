@@ -12,6 +12,8 @@ from dualfield.threads import thread_count
 
 __all__ = ["in_parts", "in_ranges"]
 
+_RANGES_PER_THREAD = 8
+
 Part = TypeVar("Part")
 
 
@@ -22,14 +24,15 @@ def in_ranges(function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: 
 
 
 def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -> list[Part]:
-    """The results of ``function(first, last)`` for ranges that cover 0 … n, one range per thread.
+    """The results of ``function(first, last)`` for ranges that cover 0 … n, in their order.
 
-    The compiled core releases Python's lock, so threads are enough.
+    The compiled core releases Python's lock, so threads are enough. There are a few ranges per thread, each for the
+    thread that is free first, since blocks are not alike and a core may be busy with something else.
     """
     workers = min(thread_count(n_jobs), max(n, 1))
     if workers == 1:
         return [function(0, n)]
-    bounds = np.linspace(0, n, workers + 1).astype(int).tolist()
+    bounds = np.linspace(0, n, min(n, _RANGES_PER_THREAD * workers) + 1).astype(int).tolist()
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(workers) as pool:

@@ -33,6 +33,7 @@ __all__ = [
     "SGD",
     "SMD",
     "SVRG",
+    "THREADED",
     "AdaGrad",
     "Bound",
     "Hybrid",
@@ -49,6 +50,7 @@ BY_CLASS_NAME: dict[str, type[Solver]] = {solver.name: solver for solver in _ALL
 _WORDS = {"SoftSDCA": "soft_sdca", "SoftBCFW": "soft_bcfw"}
 _BY_NAME = {_WORDS.get(name, name.lower()): solver for name, solver in BY_CLASS_NAME.items()}
 NAMES = tuple(_BY_NAME)
+THREADED = tuple(name for name, solver in _BY_NAME.items() if hasattr(solver, "n_jobs"))  # those that take n_jobs
 
 
 def resolve(solver: Solver | str, auto: Choice, n_jobs: int | None = 1) -> Solver:

@@ -1,0 +1,138 @@
+// Everything that runs on several threads, on small generated data, to be compiled with -fsanitize=thread: a data race ends
+// the programme with another code than 0, and so does a result that depends on threads where it must not.
+//
+// Chains with all pairs and with observed ones, whose sums are written differently; the dual methods with and without
+// acceleration; their confirming pass; L-BFGS, Hybrid's growing samples, OWL-QN; and prediction, one range of blocks a
+// thread as the estimators do it.
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "fields/chain.hpp"
+#include "fields/prediction.hpp"
+#include "solvers/lbfgs.hpp"
+#include "solvers/oeg.hpp"
+#include "solvers/owlqn.hpp"
+#include "solvers/sdca.hpp"
+
+using namespace dualfield;
+
+namespace {
+
+constexpr Index kThreads = 3, kBlocks = 60, kLabels = 9, kAttributes = 2500, kPerPosition = 6;
+constexpr double kForever = 1e9;
+
+void require(bool holds, const char* what) {
+    if (holds) return;
+    std::fprintf(stderr, "threads.cpp: expected that %s\n", what);
+    std::exit(1);
+}
+
+// Labels at random, and attributes some of which tell the label.
+struct Sentences {
+    std::vector<Index> offsets{0}, indptr{0};
+    std::vector<std::int32_t> indices, labels;
+
+    Sentences() {
+        Random random(1);
+        for (Index i = 0; i < kBlocks; ++i) {
+            const Index length = 1 + random.below(12);
+            for (Index t = 0; t < length; ++t) {
+                labels.push_back(static_cast<std::int32_t>(random.below(kLabels)));
+                indices.push_back(random.uniform() < 0.7 ? labels.back() : 0);
+                for (Index a = 1; a < kPerPosition; ++a)
+                    indices.push_back(static_cast<std::int32_t>(kLabels + random.below(kAttributes - kLabels)));
+                indptr.push_back(static_cast<Index>(indices.size()));
+            }
+            offsets.push_back(offsets.back() + length);
+        }
+    }
+
+    Attributes attributes() const {
+        return {kBlocks, offsets.data(), indptr.data(), indices.data(), nullptr, kAttributes};
+    }
+};
+
+template <class Solver>
+void ascend(Solver&& solver) {
+    while (!solver.start(kForever)) {
+    }
+    for (int pass = 0; pass < 5; ++pass) solver.run(solver.draws_per_pass(), kForever);
+    while (!solver.confirm(kForever)) {
+    }
+    require(std::isfinite(solver.certificate().gap) && solver.certificate().gap >= 0.0, "a dual run has a certificate");
+    solver.adopt_confirmed();
+    solver.run(solver.draws_per_pass(), kForever);
+}
+
+// make(threads) on one thread and on several: the same weights.
+template <class Make>
+void descend(Make&& make) {
+    auto alone = make(1), shared = make(kThreads);
+    for (auto* solver : {&alone, &shared}) {
+        solver->run(12 * solver->total(), kForever);
+        while (!solver->confirm(kForever)) {
+        }
+    }
+    require(alone.iterations() > 3, "a gradient method takes steps");
+    require(alone.weights() == shared.weights(), "gradient methods do not depend on threads");
+    require(alone.certificate().gap == shared.certificate().gap, "their certificates do not either");
+}
+
+template <class F>
+void predict(const F& field, const std::vector<double>& w) {
+    const auto ask = [&](Index threads, std::vector<std::int32_t>& path, std::vector<double>& marginals) {
+        const Index positions = field.offset(kBlocks);
+        path.resize(positions);
+        marginals.resize(positions * kLabels);
+        std::vector<std::thread> team;
+        for (Index member = 0; member < threads; ++member)
+            team.emplace_back([&, member] {
+                const Index first = kBlocks * member / threads, last = kBlocks * (member + 1) / threads;
+                decode_blocks(field, w.data(), first, last, path.data() + field.offset(first));
+                infer_blocks(field, w.data(), first, last, marginals.data() + field.offset(first) * kLabels);
+            });
+        for (std::thread& member : team) member.join();
+    };
+    std::vector<std::int32_t> path, shared_path;
+    std::vector<double> marginals, shared_marginals;
+    ask(1, path, marginals);
+    ask(kThreads, shared_path, shared_marginals);
+    require(path == shared_path && marginals == shared_marginals, "predictions do not depend on threads");
+}
+
+template <class F>
+void run_all(const F& field) {
+    const Concurrency concurrency{kThreads, 8 * kThreads};
+    const SamplingOptions sampling{SamplingRule::kGap, 0.8, 3, 0};
+    for (const bool accelerate : {false, true}) {
+        ascend(OEG<F>(field, sampling, concurrency, accelerate, true));
+        ascend(SDCA<F>(field, sampling, concurrency, accelerate, StepOptions{StepRule::kNewton, 1e-3, 0.0},
+                       StartOptions{StartRule::kMixture, 0.0}));
+    }
+    descend([&](Index threads) { return LBFGS<F>(field, 5, kBlocks, 1.0, threads, 0); });
+    descend([&](Index threads) { return LBFGS<F>(field, 5, 10, 1.2, threads, 0); });
+    descend([&](Index threads) { return OWLQN<F>(field, 5, 0.05, nullptr, threads); });
+    LBFGS<F> trained(field, 5, kBlocks, 1.0, 1, 0);
+    trained.run(5 * trained.total(), kForever);
+    predict(field, trained.weights());
+}
+
+}  // namespace
+
+int main() {
+    const Sentences data;
+    ChainShape shape{kLabels, {}, true, true, true};
+    for (std::int32_t k = 0; k < kLabels * kLabels; ++k) shape.transitions.push_back(k);
+    run_all(
+        Chain<AllPairs>(data.attributes(), AllPairs(kAttributes, kLabels), shape, data.labels.data(), nullptr, 0.5));
+    std::vector<Index> starts;
+    std::vector<std::int32_t> row_labels;
+    observed_pairs(data.attributes(), data.labels.data(), kLabels, starts, row_labels);
+    run_all(Chain<ObservedPairs>(data.attributes(),
+                                 ObservedPairs(kAttributes, kLabels, starts.data(), row_labels.data()), shape,
+                                 data.labels.data(), nullptr, 0.5));
+    std::puts("no data race, and the same results on one thread and on several");
+}

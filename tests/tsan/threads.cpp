@@ -108,9 +108,10 @@ void run_all(const F& field) {
     const Concurrency concurrency{kThreads, 8 * kThreads};
     const SamplingOptions sampling{SamplingRule::kGap, 0.8, 3, 0};
     for (const bool accelerate : {false, true}) {
-        ascend(OEG<F>(field, sampling, concurrency, accelerate, true));
+        const Precision precision = accelerate ? Precision::kSingle : Precision::kDouble;
+        ascend(OEG<F>(field, sampling, concurrency, accelerate, true, precision));
         ascend(SDCA<F>(field, sampling, concurrency, accelerate, StepOptions{StepRule::kNewton, 1e-3, 0.0},
-                       StartOptions{StartRule::kMixture, 0.0}));
+                       StartOptions{StartRule::kMixture, 0.0}, precision));
     }
     descend([&](Index threads) { return LBFGS<F>(field, 5, kBlocks, 1.0, threads, 0); });
     descend([&](Index threads) { return LBFGS<F>(field, 5, 10, 1.2, threads, 0); });

@@ -111,11 +111,10 @@ class OEG : public DualRun<F, OEG<F>> {
             const double last_slope = (1.0 - eta) * first_slope - quadratic;  // <trial, change> by linearity
             axpy(size, 1.0, change, m);
             keep(i, trial, m);
-            eta = std::min(1.0, eta * (secant_ ? secant_factor(first_slope, last_slope) : 1.05));
+            eta = std::clamp(eta * (secant_ ? secant_factor(first_slope, last_slope) : 1.05), least_eta(), 1.0);
             return;
         }
-        // Steps shorter than that tell of rounding alone.
-        eta = std::max(eta, varthetas_.single() ? 1e-3 : 1e-7);
+        eta = std::max(eta, least_eta());
         if (std::isfinite(slot.step.gap)) slot.step.gap = first_gap;
     }
 
@@ -240,6 +239,9 @@ class OEG : public DualRun<F, OEG<F>> {
 
     // A rise may come out negative by this times the sizes of its terms, by rounding.
     double slack() const { return varthetas_.single() ? 0x1p-23 : 1e-13; }
+
+    // Shorter steps tell of rounding alone.
+    double least_eta() const { return varthetas_.single() ? 1e-3 : 1e-7; }
 
     void widen_duals() {
         varthetas_.widen();

@@ -177,8 +177,9 @@ def test_the_recorded_dual_never_decreases(solver: Solver, name: str) -> None:
     solution = solve(problem(name), solver, tol=1e-6, max_passes=200, random_state=5)
     dual = solution.history["dual"]
     dual = dual[~np.isnan(dual)]  # where the method knows of one
-    assert np.all(np.diff(dual) >= -1e-9 * np.maximum(1.0, np.abs(dual[1:])))
-    assert np.all(dual <= reference(name).primal * (1 + 1e-9) + 1e-9)
+    slack = 1e-6 if getattr(solver, "memory", "") == "float32" else 1e-9  # of what the run itself knows
+    assert np.all(np.diff(dual) >= -slack * np.maximum(1.0, np.abs(dual[1:])))
+    assert np.all(dual <= reference(name).primal * (1 + slack) + slack)
 
 
 @every_solver

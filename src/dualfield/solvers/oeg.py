@@ -25,7 +25,8 @@ class OEG(DualSolver):
         accept if the dual rises, else halve η         rise = H' − H_i + ⟨θ, m' − m_i⟩ − c_i/(2 l2) ‖F(m' − m_i)‖²
 
     It mixes potentials where SDCA mixes marginals, so it needs no logarithms and stores little: for chains
-    ``16 (K T + K²)`` bytes a sequence, against ``8 (K² (T − 1) + K T)``. The certificate is confirmed as SDCA's.
+    ``16 (K T + K²)`` bytes a sequence, against ``8 (K² (T − 1) + K T)``, and half of either in float32. The certificate
+    is confirmed as SDCA's.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ import dualfield
 from dualfield.cli.app import command_line
 
 NAVIGATION = {
-    "Start": ["quick-start", "how-to-choose", "What the certificate proves <theory>"],
+    "Start": ["quick-start", "how-to-choose", "performance", "What the certificate proves <theory>"],
     "Guides": ["templates", "formats", "label-knowledge", "looking-inside", "graphs", "extending", "model-file"],
     "Coming from": [
         "CRFsuite <coming-from-crfsuite>",

@@ -168,7 +168,7 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
             shown = f"{'MB' if name == 'memory' else label}: {exponent(axis, rows, name):.2f}"
             panel.loglog([row["value"] for row in rows], y, label=shown, **style)
         panel.set_xlabel(axis)
-        panel.legend(fontsize=6)
+        panel.legend(fontsize=6, framealpha=0.5)
     save_figure(figure, path)
 
 

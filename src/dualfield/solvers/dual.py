@@ -82,7 +82,7 @@ class DualSolver(Solver):
         check_memory(
             duals + weights,
             f"{self.name}, which keeps {self.kept_numbers(field):,} numbers of duals and {field.dimension:,} weights,",
-            f"take {leaner}a solver without duals such as 'lbfgs' or 'sag', fewer attributes, or fewer blocks",
+            f"take {leaner}a solver that keeps nothing of blocks such as 'lbfgs', fewer attributes, or fewer blocks",
         )
 
     def _draws(self, n_blocks: int) -> tuple[str, float, int, int, int, bool]:

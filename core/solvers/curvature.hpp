@@ -203,34 +203,21 @@ class Curvature {
         return take(n);
     }
 
+    // Every product comes from the same loop, whether it was found when its pair was new or after a state was restored: other
+    // loops would round otherwise.
     static void add_products(const View& view, Index known, double* sums) {
         const Index n = static_cast<Index>(view.s.size());
+        double unused[2] = {};
         for (Index j = known; j < n - 1; ++j)
-            for (Index i = 0; i <= j; ++i, sums += 2) add_two(view, i, view.y[j], sums);
-        for (Index i = 0; i < n; ++i, sums += 2) {
-            if (known < n) {
-                add_four(view, i, view.y[n - 1], view.g, sums, sums + 2 * n);
-            } else {
-                add_two(view, i, view.g, sums);
-            }
-        }
+            for (Index i = 0; i <= j; ++i, sums += 2) add_four(view, i, view.y[j], view.g, sums, unused);
+        double* with_g = known < n ? sums + 2 * n : sums;
+        for (Index i = 0; i < n; ++i)
+            add_four(view, i, view.y[n - 1], view.g, known < n ? sums + 2 * i : unused, with_g + 2 * i);
     }
 
-    // sums += <s_i, x>, <y_i, x>
-    static void add_two(const View& view, Index i, const double* x, double* sums) {
-        const double *s = view.s[i], *y = view.y[i];
-        double with_s = 0.0, with_y = 0.0;
-#pragma omp simd reduction(+ : with_s, with_y)
-        for (Index k = 0; k < view.size; ++k) {
-            with_s += s[k] * x[k];
-            with_y += y[k] * x[k];
-        }
-        sums[0] += with_s;
-        sums[1] += with_y;
-    }
-
-    // The same for two vectors, from one reading of the pair.
-    static void add_four(const View& view, Index i, const double* x, const double* z, double* x_sums, double* z_sums) {
+    // <s_i, x> and <y_i, x> are added to x_sums, those of z to z_sums.
+    [[gnu::noinline]] static void add_four(const View& view, Index i, const double* x, const double* z, double* x_sums,
+                                           double* z_sums) {
         const double *s = view.s[i], *y = view.y[i];
         double s_x = 0.0, y_x = 0.0, s_z = 0.0, y_z = 0.0;
 #pragma omp simd reduction(+ : s_x, y_x, s_z, y_z)

@@ -65,6 +65,12 @@ SOLVERS: list[Solver] = [
 ]
 
 
+def finish(work: Callable[[float], bool], seconds: float = 3600.0) -> None:
+    """Call what works for so many seconds at most, until it says that it is done."""
+    while not work(seconds):
+        continue
+
+
 def dense_sequences(
     n: int, labels: int = 3, columns: int = 4, longest: int = 5, seed: int = 0
 ) -> tuple[list[Any], list[Any]]:

@@ -37,6 +37,7 @@ class BlockStore {
         floats_.reset();
         single_ = false;
     }
+
     Index size(Index i) const { return offsets_[i + 1] - offsets_[i]; }
 
     void read(Index i, double* row) const {

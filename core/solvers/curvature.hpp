@@ -85,8 +85,8 @@ class Curvature {
     }
 
    private:
-    static constexpr Index kBlock =
-        4096;  // weights: long enough that memory streams, and the few vectors at work stay in the cache
+    // Weights: long enough that memory streams, and the few vectors at work stay in the cache.
+    static constexpr Index kBlock = 4096;
 
     struct Pair {
         std::unique_ptr<double[]> s, y;  // not filled before the threads do: each then has its pages near
@@ -203,34 +203,25 @@ class Curvature {
         return take(n);
     }
 
-    // Every product comes from the same loop, whether it was found when its pair was new or after a state was restored: other
-    // loops would round otherwise.
     static void add_products(const View& view, Index known, double* sums) {
         const Index n = static_cast<Index>(view.s.size());
-        double unused[2] = {};
-        for (Index j = known; j < n - 1; ++j)
-            for (Index i = 0; i <= j; ++i, sums += 2) add_four(view, i, view.y[j], view.g, sums, unused);
-        double* with_g = known < n ? sums + 2 * n : sums;
-        for (Index i = 0; i < n; ++i)
-            add_four(view, i, view.y[n - 1], view.g, known < n ? sums + 2 * i : unused, with_g + 2 * i);
+        for (Index j = known; j < n; ++j)
+            for (Index i = 0; i <= j; ++i, sums += 2) add_two(view, i, view.y[j], sums);
+        for (Index i = 0; i < n; ++i, sums += 2) add_two(view, i, view.g, sums);
     }
 
-    // <s_i, x> and <y_i, x> are added to x_sums, those of z to z_sums.
-    [[gnu::noinline]] static void add_four(const View& view, Index i, const double* x, const double* z, double* x_sums,
-                                           double* z_sums) {
+    // sums += <s_i, x>, <y_i, x>. Not inlined: whether a product was found when its pair was new or after a state was
+    // restored, it is to be rounded alike.
+    [[gnu::noinline]] static void add_two(const View& view, Index i, const double* x, double* sums) {
         const double *s = view.s[i], *y = view.y[i];
-        double s_x = 0.0, y_x = 0.0, s_z = 0.0, y_z = 0.0;
-#pragma omp simd reduction(+ : s_x, y_x, s_z, y_z)
+        double with_s = 0.0, with_y = 0.0;
+#pragma omp simd reduction(+ : with_s, with_y)
         for (Index k = 0; k < view.size; ++k) {
-            s_x += s[k] * x[k];
-            y_x += y[k] * x[k];
-            s_z += s[k] * z[k];
-            y_z += y[k] * z[k];
+            with_s += s[k] * x[k];
+            with_y += y[k] * x[k];
         }
-        x_sums[0] += s_x;
-        x_sums[1] += y_x;
-        z_sums[0] += s_z;
-        z_sums[1] += y_z;
+        sums[0] += with_s;
+        sums[1] += with_y;
     }
 
     static void combine(const Combination& combination, const View& view, double* result) {

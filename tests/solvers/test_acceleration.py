@@ -9,7 +9,7 @@ import pytest
 
 from dualfield import OEG, SDCA, fields, solve
 from dualfield.solvers.dual import DualSolver
-from tests.zoo import PROBLEMS, dense_sequences, problem, reference
+from tests.zoo import PROBLEMS, dense_sequences, finish, problem, reference
 
 ACCELERATED: list[DualSolver] = [SDCA(accelerate=True), OEG()]
 both = pytest.mark.parametrize("solver", ACCELERATED, ids=lambda solver: solver.name)
@@ -32,8 +32,7 @@ def test_the_bookkeeping_agrees_with_the_confirming_pass(solver: DualSolver, nam
     """D(μ) and the gap of the *original* problem, from the weights of the proximal one."""
     run = solver.start(problem(name), seed=3)
     for _ in range(4):
-        while not run.advance(3600.0):
-            pass
+        finish(run.advance)
         dual = run._core.dual
         assert run.confirm(3600.0)
         primal, confirmed, gap = run.bound
@@ -51,8 +50,7 @@ def test_the_strength_adapts_itself_and_is_zero_without(solver: DualSolver) -> N
     run: Any = solver.start(weak, seed=0)
     seen = set()
     for _ in range(30):
-        while not run.advance(3600.0):
-            pass
+        finish(run.advance)
         seen.add(run._core.kappa)
     assert len(seen) > 1
     assert min(seen) > 0

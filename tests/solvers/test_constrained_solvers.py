@@ -15,7 +15,7 @@ import pytest
 from dualfield import OEG, SDCA, Constraints, fields, l2_path, solve
 from tests.enumeration import entropy
 from tests.written_out import WrittenOut
-from tests.zoo import PROBLEMS, constrained, dense_sequences, problem, reference
+from tests.zoo import PROBLEMS, constrained, dense_sequences, finish, problem, reference
 
 CONSTRAINED = [name for name in PROBLEMS if constrained(name)]
 every_constrained = pytest.mark.parametrize("name", CONSTRAINED)
@@ -95,8 +95,7 @@ def test_the_marginals_of_sdca_stay_on_the_allowed_labellings(name: str, init: A
 def test_the_first_steps_of_oeg_know_their_entropies(name: str) -> None:
     field: Any = problem(name)
     run = OEG(accelerate=False).start(field, 0)
-    while not run.advance(3600.0):
-        pass
+    finish(run.advance)
     arrays = run.arrays()
     K, first = len(field.classes), 0
     for i, block in enumerate(written_out(name).blocks):
@@ -115,8 +114,7 @@ def test_the_first_steps_of_oeg_know_their_entropies(name: str) -> None:
 @every_constrained
 def test_the_first_pass_of_oeg_knows_its_weights_and_its_dual_value(name: str) -> None:
     run = OEG().start(problem(name), 0)
-    while not run.advance(3600.0):
-        pass
+    finish(run.advance)
     expected = run._core.dual
     assert expected != 0  # what it is at the truth, where every block begins
     assert run.confirm(3600.0)

@@ -11,7 +11,7 @@ import pytest
 from dualfield import LBFGS, fields, solve
 from dualfield.solvers import Hybrid
 from tests.written_out import WrittenOut
-from tests.zoo import PROBLEMS, dense_sequences, points, problem, reference
+from tests.zoo import PROBLEMS, dense_sequences, finish, points, problem, reference
 
 every_problem = pytest.mark.parametrize("name", PROBLEMS)
 
@@ -105,8 +105,7 @@ def test_the_bound_holds_while_the_sample_is_partial(name: str) -> None:
         if not core.iterations:
             continue
         partial += not core.complete
-        while not run.confirm(3600.0):
-            pass
+        finish(run.confirm)
         primal, dual, gap = run.bound
         assert primal == pytest.approx(field.primal(run.certified_weights()), rel=1e-12)
         assert primal - best.primal <= gap

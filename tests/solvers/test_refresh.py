@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dualfield import OEG, SDCA, fields, solve
-from tests.zoo import points, problem
+from tests.zoo import finish, points, problem
 
 some_problems = pytest.mark.parametrize("name", ["chain-words", "chain-weighted", "multiclass-weighted"])
 both = pytest.mark.parametrize("solver", [SDCA(refresh_every=3), OEG(refresh_every=3)], ids=repr)
@@ -28,8 +28,7 @@ def test_a_refresh_makes_every_recorded_gap_exact(solver: Any, name: str) -> Non
     field = problem(name)
     run = solver.start(field, 0)
     for _ in range(3):
-        while not run.advance(1.0):
-            pass
+        finish(run.advance)
     gap, primal = run.estimate()
     row = run.record()
     assert gap == pytest.approx(row["true_gap"], rel=1e-6, abs=1e-11 * primal)
@@ -49,10 +48,8 @@ def test_a_refresh_in_slices_is_the_same(solver: Any, name: str) -> None:
     field = problem(name)
     whole, sliced = solver.start(field, 1), solver.start(field, 1)
     for _ in range(7):
-        while not whole.advance(3600.0):
-            pass
-        while not sliced.advance(0.0):
-            pass
+        finish(whole.advance)
+        finish(sliced.advance, 0.0)
     assert np.array_equal(whole.weights(), sliced.weights())
     assert whole.oracle_calls == sliced.oracle_calls
 
@@ -63,16 +60,14 @@ def test_a_run_saved_within_a_refresh_goes_on_in_a_new_one(solver: Any, name: st
     field = problem(name)
     whole, broken = solver.start(field, 1), solver.start(field, 1)
     for _ in range(3):
-        while not whole.advance(3600.0):
-            pass
+        finish(whole.advance)
     per_pass = whole._core.updates_per_pass
     while broken.updates < 3 * per_pass:
         assert not broken.advance(0.0) or broken.updates < 3 * per_pass
     assert not broken.advance(0.0)  # all updates done, all gaps still to be computed
     revived = solver.start(field, 99).restore(broken.arrays())
     assert not revived.advance(0.0)
-    while not revived.advance(0.0):
-        pass
+    finish(revived.advance, 0.0)
     assert revived.updates == 3 * per_pass
     assert np.array_equal(revived.weights(), whole.weights())
 

@@ -11,7 +11,7 @@ import pytest
 from dualfield import OEG, SDCA, _core, fields, solve
 from dualfield.solvers import Solver
 from dualfield.solvers.base import compiled
-from tests.zoo import PROBLEMS, points, problem, reference
+from tests.zoo import PROBLEMS, finish, points, problem, reference
 
 RULES = ("uniform", "importance", "gap", "gap*importance", "max", "safemax", "residual")
 every_rule = pytest.mark.parametrize("rule", RULES)
@@ -93,8 +93,7 @@ def test_what_makes_no_sense_is_refused() -> None:
 def test_max_updates_the_block_of_the_largest_recorded_gap(solver: SDCA | OEG) -> None:
     field = problem("multiclass-dense")
     run = solver.start(field, 0)
-    while not run.advance(1.0):
-        pass
+    finish(run.advance)
     for _ in range(20):
         before = run.arrays()
         run._core.run(1, 3600.0)
@@ -108,8 +107,7 @@ def test_max_updates_the_block_of_the_largest_recorded_gap(solver: SDCA | OEG) -
 def test_a_run_weighs_its_blocks_by_l2_plus_radius(name: str, rule: str) -> None:
     field = problem(name)
     run = SDCA(sampling=rule).start(field, 0)
-    while not run.advance(1.0):
-        pass
+    finish(run.advance)
     c = field.sample_weight
     smoothness = np.array([field.l2 + c[i] * field.core.radius(i)[0] for i in range(field.n_blocks)])
     saved = run.arrays()

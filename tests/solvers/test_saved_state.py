@@ -11,7 +11,7 @@ from dualfield import driver, fields, solve
 from dualfield.fields import Field
 from dualfield.solvers import LBFGS, SAG, SGD, SVRG, AdaGrad, Hybrid, Perceptron, Run, Solver
 from dualfield.solvers.dual import DualSolver
-from tests.zoo import SOLVERS, dense_sequences, problem
+from tests.zoo import SOLVERS, dense_sequences, finish, problem
 
 EVERY = [*SOLVERS, Perceptron(), Perceptron(average=False)]
 every_solver = pytest.mark.parametrize("solver", EVERY, ids=repr)
@@ -33,8 +33,7 @@ def assert_same_arrays(one: dict[str, Any], other: dict[str, Any]) -> None:
 
 def advance(run: Run, passes: int) -> None:
     for _ in range(passes):
-        while not run.advance(3600.0):
-            pass
+        finish(run.advance)
 
 
 # --- going on ---

@@ -9,7 +9,7 @@ import pytest
 
 from dualfield import SDCA, fields, solve
 from dualfield.solvers.sdca import SDCARun
-from tests.zoo import PROBLEMS, points, problem, reference
+from tests.zoo import PROBLEMS, finish, points, problem, reference
 
 every_problem = pytest.mark.parametrize("name", PROBLEMS)
 some_problems = pytest.mark.parametrize(
@@ -24,8 +24,7 @@ def after(solver: SDCA, name: str, passes: int) -> SDCARun:
     """A run after so many passes."""
     run = solver.start(problem(name), 0)
     for _ in range(passes):
-        while not run.advance(1.0):
-            pass
+        finish(run.advance)
     return run
 
 
@@ -106,8 +105,7 @@ def test_the_guaranteed_step_is_as_stated(name: str) -> None:
 @every_problem
 def test_the_guaranteed_step_ascends_by_itself_times_the_gaps(name: str) -> None:
     run = SDCA(step="guaranteed", permutation_every=1).start(problem(name), 0)
-    while not run._core.start(3600.0):
-        pass
+    finish(run._core.start)
     for _ in range(5):
         before = run._core.dual
         run._core.run(run._core.updates_per_pass, 3600.0)  # each block once, its gap recorded just before its step

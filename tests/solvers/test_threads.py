@@ -17,7 +17,7 @@ from dualfield.fields import Chain, Field
 from dualfield.solvers import Hybrid, Solver, resolve
 from dualfield.solvers.base import compiled
 from dualfield.solvers.dual import WINDOW_OF_A_THREAD
-from tests.zoo import PROBLEMS, problem
+from tests.zoo import PROBLEMS, finish, problem
 
 every_kind = pytest.mark.parametrize(
     "name", [name for name in PROBLEMS if problem(name).exact and not problem(name).l1]
@@ -26,8 +26,7 @@ every_kind = pytest.mark.parametrize(
 
 def after(core: Any, passes: int) -> tuple[npt.NDArray[np.float64], float]:
     """The weights and the dual value after some passes."""
-    while not core.start(3600.0):
-        pass
+    finish(core.start)
     assert core.run(passes * core.updates_per_pass, 3600.0) == passes * core.updates_per_pass
     return core.weights(), core.dual
 
@@ -78,8 +77,7 @@ def test_callbacks_come_at_the_ends_of_windows_and_change_nothing(every: int) ->
 def test_the_weights_belong_to_the_marginals_after_windows(method: str, name: str) -> None:
     core = made(problem(name), method, 2, 5)
     weights, dual = after(core, 3)
-    while not core.confirm(3600.0):
-        pass
+    finish(core.confirm)
     np.testing.assert_allclose(core.confirmed_weights(), weights, rtol=1e-9, atol=1e-9 * np.abs(weights).max())
     primal, lower, _ = core.certificate
     assert lower <= primal

@@ -108,12 +108,13 @@ def one_of(owner: str, name: str, value: object, choices: tuple[str, ...]) -> No
 class DualRun(MarginalsRun):
     """A dual method at work: the duals of all blocks, the recorded gaps, the random generator."""
 
+    solver: DualSolver
     evaluations_column: ClassVar[str]  # what the method evaluates to find its steps
 
     def __init__(self, solver: DualSolver, field: Field, seed: int, single: bool) -> None:
         solver.check_memory(field, single)
         super().__init__(solver, field, solver.bind(field, seed, single))
-        self.dual_solver, self.single, self._widened = solver, single, False
+        self.single, self._widened = single, False
         self._refresh_every = int(solver.refresh_every)
         self._started = False
         self._estimated_gap = self._true_gap = math.nan  # at the end of the last pass
@@ -141,7 +142,7 @@ class DualRun(MarginalsRun):
 
     def _watch_precision(self) -> None:
         """Where "auto" chose float32 and that turns out to be too coarse, go on in float64, if there is room."""
-        if not self.single or self.dual_solver.memory != "auto":
+        if not self.single or self.solver.memory != "auto":
             return
         progress = self._estimated_gap < 0.9 * self._least_gap
         self._least_gap = min(self._least_gap, self._estimated_gap)
@@ -149,7 +150,7 @@ class DualRun(MarginalsRun):
         if self._core.stalled or self._since >= PATIENCE:
             self._since = 0
             try:
-                self.dual_solver.check_memory(self.field, single=False)
+                self.solver.check_memory(self.field, single=False)
             except MemoryError:
                 return
             self._core.widen()
@@ -224,9 +225,9 @@ class DualRun(MarginalsRun):
     def note(self) -> str:
         if self._widened:
             return "The duals were kept in float32 at first, and in float64 once that was too coarse"
-        if self.dual_solver.memory != "auto" or not self.single:
+        if self.solver.memory != "auto" or not self.single:
             return ""
-        size = 4 * self.dual_solver.kept_numbers(self.field)
+        size = 4 * self.solver.kept_numbers(self.field)
         return f"The duals were kept in float32, {size / 1e6:.0f} MB; memory='float64' would have taken twice as much"
 
     @property
@@ -240,7 +241,7 @@ class DualRun(MarginalsRun):
         single = precisions.get(arrays["duals"].dtype, self.single) if "duals" in arrays else self.single
         core = self._core
         if single != self.single:  # as they were kept where the state comes from
-            self._core = self.dual_solver.bind(self.field, 0, single)
+            self._core = self.solver.bind(self.field, 0, single)
         try:
             super().restore(arrays)
         except ValueError:

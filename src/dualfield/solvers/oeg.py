@@ -54,7 +54,7 @@ class OEG(DualSolver):
     accelerate : bool
         Work on proximal problems ``P(w) + κ/2 ‖w − z‖²``, a pass or some each, and extrapolate z between them (Lin,
         Mairal & Harchaoui 2015). κ adapts itself. Under weak regularisation this saves most of the passes; under
-        strong it costs little. Two more vectors as long as the weights.
+        strong it costs little. Two vectors of floats as long as the weights.
     n_jobs : int or None
         Threads; −1 for all cores. With more than one, 8 blocks a thread are updated at a time from the same weights,
         and each step reckons with the curvature of the others, as measured; now and then a window may lower the dual.

@@ -30,8 +30,21 @@ struct Part {
     Index index = 0, count = 1;
 };
 
+// The attributes of all positions whose weights belong to one part.
+struct OwnAttributes {
+    std::vector<Index> indptr;
+    std::vector<std::int32_t> indices;
+    std::vector<double> values;  // none where all are one
+
+    Attributes view(const Attributes& all) const {
+        return {all.blocks, all.offsets, indptr.data(), indices.data(), values.empty() ? nullptr : values.data(),
+                all.count};
+    }
+};
+
 // How the feature counts of a block are kept: as rows, first those of its nodes, and then one for each attribute that the
-// nodes alone do not give, since it occurs more than once in the block, or with a value other than one. A *target* says
+// nodes alone do not give, since it occurs more than once in the block, or with a value other than one, or where there
+// are very many. A *target* says
 // which row is added to the weights of which attribute; the targets of a block are in the order of their attributes.
 class BlockRows {
    public:
@@ -42,7 +55,8 @@ class BlockRows {
     explicit BlockRows(const Attributes& data) {
         starts_.reserve(data.blocks + 1);
         starts_.push_back(0);
-        shared_.reserve(data.blocks);
+        shared_starts_.reserve(data.blocks + 1);
+        shared_starts_.push_back(0);
         positions_.reserve(data.positions() + 1);
         positions_.push_back(0);
         const Index entries = data.indptr[data.positions()];  // memory is taken only as far as it is written
@@ -52,15 +66,18 @@ class BlockRows {
         for (Index i = 0; i < data.blocks; ++i) {
             const auto length = static_cast<std::int32_t>(data.length(i));
             std::int32_t shared = 0;
-            for (Index e = data.indptr[data.offsets[i]]; e < data.indptr[data.offsets[i + 1]]; ++e) {
-                Seen& a = seen[data.indices[e]];
-                const bool plain = a.last_block != i && data.value(e) == 1.0;
-                if (plain) {
-                    a.row = kOnce;
-                } else if (a.last_block != i || a.row == kOnce) {
-                    a.row = shared++;
+            for (Index p = data.offsets[i]; p < data.offsets[i + 1]; ++p) {
+                const bool few = data.indptr[p + 1] - data.indptr[p] <= kMostOnce;
+                for (Index e = data.indptr[p]; e < data.indptr[p + 1]; ++e) {
+                    Seen& a = seen[data.indices[e]];
+                    if (few && a.last_block != i && data.value(e) == 1.0) {
+                        a.row = kOnce;
+                    } else if (a.last_block != i || a.row == kOnce) {
+                        a.row = shared++;
+                        owners_.push_back(data.indices[e]);
+                    }
+                    a.last_block = i;
                 }
-                a.last_block = i;
             }
             for (std::int32_t t = 0; t < length; ++t) {
                 const Index p = data.offsets[i] + t;
@@ -81,15 +98,21 @@ class BlockRows {
             std::sort(targets_.begin() + starts_.back(), targets_.end(),
                       [](const Target& x, const Target& y) { return x.attribute < y.attribute; });
             starts_.push_back(static_cast<Index>(targets_.size()));
-            shared_.push_back(shared);
+            shared_starts_.push_back(static_cast<Index>(owners_.size()));
         }
         targets_.shrink_to_fit();
+        owners_.shrink_to_fit();
         rows_.shrink_to_fit();
         values_.shrink_to_fit();
         divide(seen);
     }
 
-    Index shared(Index i) const { return shared_[i]; }  // how many rows follow those of the nodes
+    // How many attributes of a position have no row of their own at most: few enough to be counted in a byte.
+    static constexpr Index kMostOnce = 255;
+
+    // How many rows follow those of the nodes, and whose they are.
+    Index shared(Index i) const { return shared_starts_[i + 1] - shared_starts_[i]; }
+    const std::int32_t* owners(Index i) const { return owners_.data() + shared_starts_[i]; }
 
     // The targets of block i; those whose weights belong to a part.
     std::span<const Target> targets(Index i) const {
@@ -98,12 +121,27 @@ class BlockRows {
     std::span<const Target> targets(Index i, const Part& part) const {
         const auto all = targets(i);
         if (part.count == 1) return all;
-        const auto from = [&](Index share) {
-            const std::int32_t first = bounds_[share * kShares / part.count];
+        const auto from = [&](std::int32_t first) {
             return std::lower_bound(all.begin(), all.end(), first,
                                     [](const Target& x, std::int32_t a) { return x.attribute < a; });
         };
-        return {from(part.index), from(part.index + 1)};
+        return {from(first_of(part.index, part.count)), from(first_of(part.index + 1, part.count))};
+    }
+
+    OwnAttributes own(const Attributes& data, const Part& part) const {
+        const std::int32_t first = first_of(part.index, part.count), end = first_of(part.index + 1, part.count);
+        OwnAttributes own;
+        own.indptr.reserve(data.positions() + 1);
+        own.indptr.push_back(0);
+        for (Index p = 0; p < data.positions(); ++p) {
+            for (Index e = data.indptr[p]; e < data.indptr[p + 1]; ++e) {
+                if (data.indices[e] < first || data.indices[e] >= end) continue;
+                own.indices.push_back(data.indices[e]);
+                if (data.values) own.values.push_back(data.values[e]);
+            }
+            own.indptr.push_back(static_cast<Index>(own.indices.size()));
+        }
+        return own;
     }
 
     // The entries of position p that are added to shared rows: body(row, value).
@@ -131,6 +169,9 @@ class BlockRows {
         }
     };
 
+    // The first attribute of a part.
+    std::int32_t first_of(Index part, Index count) const { return bounds_[part * kShares / count]; }
+
     // Bounds between attributes, so that the targets of each share take about as long.
     void divide(const std::vector<Seen>& seen) {
         bounds_.assign(kShares + 1, static_cast<std::int32_t>(seen.size()));
@@ -144,8 +185,8 @@ class BlockRows {
         }
     }
 
-    std::vector<Index> starts_, positions_;
-    std::vector<std::int32_t> shared_, rows_, bounds_;
+    std::vector<Index> starts_, shared_starts_, positions_;
+    std::vector<std::int32_t> owners_, rows_, bounds_;
     std::vector<Target> targets_;
     std::vector<double> values_;  // none where all are one
 };

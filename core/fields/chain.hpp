@@ -110,6 +110,21 @@ class Chain {
         add_dense(i, dense, theta);
     }
 
+    using Own = OwnAttributes;
+    Own own(const Part& part) const { return nodes_.own(part); }
+    Index part_size(Index i) const { return (length(i) + 1) * labels() + 8; }
+    void score_part(const Own& own, Index i, const double* w, double* sums) const {
+        nodes_.score_part(own, i, w, sums);
+    }
+    void join_parts(Index i, const double* w, const std::vector<std::vector<double>>& parts, double* theta) const {
+        const double* dense = w + transition_start_;
+        const Index nodes = length(i) * labels();
+        std::copy_n(parts[0].data(), nodes, theta);
+        for (std::size_t part = 1; part < parts.size(); ++part) axpy(nodes, 1.0, parts[part].data(), theta);
+        nodes_.add_bias(i, bias_in(dense), theta);
+        add_dense(i, dense, theta);
+    }
+
     void project(Direction& direction, double* theta) const {
         const double* dense = direction.dense.data();
         nodes_.project(direction.block, direction.rows, bias_in(dense), theta);

@@ -76,6 +76,19 @@ concept DualField = Field<F> && requires(const F& field, Index i, double* output
     { field.radius_bound(i) } -> std::same_as<double>;  // not below R_i
 };
 
+// A field whose potentials several threads can find together, each from its own part of the weights: then no core waits for
+// weights that another one wrote last.
+template <class F>
+concept PartedField = Field<F> && requires(const F& field, const typename F::Own& own, Index i, const double* input,
+                                           double* output, std::vector<std::vector<double>> parts) {
+    // own: what a part has of all blocks. score_part: what its weights give to block i, in so many numbers; join_parts: the
+    // potentials, from what all parts give.
+    { field.own(Part{}) } -> std::same_as<typename F::Own>;
+    { field.part_size(i) } -> std::same_as<Index>;
+    { field.score_part(own, i, input, output) };
+    { field.join_parts(i, input, parts, output) };
+};
+
 // What solvers need that keep tables of clique marginals.
 template <class F>
 concept TableField = DualField<F> && requires(const F& field, typename F::Workspace workspace, Index i,

@@ -22,7 +22,11 @@ class NodeFeatures {
           rows_(rows),
           labels_(labels),
           stride_(labels >= 8 ? padded(labels) : labels),
-          block_rows_(counting ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}) {}
+          block_rows_(counting ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}) {
+        if constexpr (!Rows::kAllPairs) {
+            if (counting) count_weighted();
+        }
+    }
 
     const Attributes& data() const { return data_; }
     const Rows& rows() const { return rows_; }
@@ -33,23 +37,19 @@ class NodeFeatures {
 
     // Potentials of the block's nodes: a bias, where it is not null, and the weights of their attributes.
     void score(Index i, const double* w, const double* bias, double* theta) const {
-        if (labels_ < 8) return score_few(i, w, bias, theta);
-        const Index last = data_.indptr[offset(i) + length(i)];
-        for (Index t = 0; t < length(i); ++t) {
-            const Index p = offset(i) + t;
-            double* node = theta + t * labels_;
-            for_each_group(stride_ / 8, [&]<Index B>(Index first) {
-                Piece sums[B];
-                clear(sums);
-                for (Index e = data_.indptr[p]; e < data_.indptr[p + 1]; ++e) {
-                    if (first == 0) prefetch(w, e, last);
-                    rows_.template gather<B>(w, data_.indices[e], data_.value(e), first, sums);
-                }
-                for (Index piece = 0; piece < B; ++piece) store(sums[piece], node + 8 * (first + piece));
-            });
-            if (bias) axpy(labels_, 1.0, bias, node);
-        }
+        score_of(data_, i, w, theta);
+        add_bias(i, bias, theta);
     }
+    void add_bias(Index i, const double* bias, double* theta) const {
+        if (!bias) return;
+        for (Index t = 0; t < length(i); ++t) axpy(labels_, 1.0, bias, theta + t * labels_);
+    }
+
+    // What the attributes whose weights belong to a part give to the nodes: those of all parts add up to the potentials.
+    void score_part(const OwnAttributes& own, Index i, const double* w, double* theta) const {
+        score_of(own.view(data_), i, w, theta);
+    }
+    OwnAttributes own(const Part& part) const { return block_rows_.own(data_, part); }
 
     // The same under counts in place of weights; clears those counts that have no weight.
     void project(Index i, std::vector<double>& counts, const double* bias, double* theta) const {
@@ -75,7 +75,7 @@ class NodeFeatures {
         double* nodes = room(counts, (T + some) * stride_);
         double* shared = nodes + T * stride_;
         std::fill(shared, shared + some * stride_, 0.0);
-        [[maybe_unused]] double norm = 0.0;
+        double norm = 0.0;
         for (Index t = 0; t < T; ++t) {
             const Index p = offset(i) + t;
             double* node = nodes + t * stride_;
@@ -86,29 +86,29 @@ class NodeFeatures {
             if constexpr (Rows::kAllPairs) {
                 const Index once = data_.indptr[p + 1] - data_.indptr[p] - block_rows_.shared_entries(p);
                 norm += static_cast<double>(once) * squared_norm(stride_, node);
+            } else {
+                norm += counted_squares(stride_, weighted_.data() + p * stride_, node);
             }
         }
         if constexpr (Rows::kAllPairs) {
             return norm + squared_norm(some * stride_, shared);
         } else {
             Piece squares = {};
-            const auto targets = block_rows_.targets(i);
-            for (std::size_t u = 0; u < targets.size(); ++u) {
-                if (u + 2 * kAhead < targets.size()) rows_.prefetch_record(targets[u + 2 * kAhead].attribute);
-                rows_.add_squares(targets[u].attribute, stride_, counts.data() + targets[u].row * stride_, squares);
+            const std::int32_t* owners = block_rows_.owners(i);
+            for (Index r = 0; r < some; ++r) {
+                if (r + kAhead < some) rows_.prefetch_record(owners[r + kAhead]);
+                rows_.add_squares(owners[r], stride_, shared + r * stride_, squares);
             }
-            return total(squares);
+            return norm + total(squares);
         }
     }
 
     // w += a * counts, where the weights belong to the part.
     void apply(Index i, double* w, double a, const std::vector<double>& counts, const Part& part) const {
         const auto targets = block_rows_.targets(i, part);
-        for (std::size_t u = 0; u < targets.size(); ++u) {
-            if (u + 2 * kAhead < targets.size()) rows_.prefetch_record(targets[u + 2 * kAhead].attribute);
-            if (u + kAhead < targets.size()) rows_.prefetch(w, targets[u + kAhead].attribute);
-            rows_.apply(w, targets[u].attribute, a, counts.data() + targets[u].row * stride_);
-        }
+        const Index pieces = (labels_ + 7) / 8;
+        if (pieces > kMostPieces) return apply_rows<0>(targets, w, a, counts.data());
+        for_each_group(pieces, [&]<Index B>(Index) { apply_rows<B>(targets, w, a, counts.data()); });
     }
 
     // <w, counts> over the weights of the part.
@@ -144,13 +144,17 @@ class NodeFeatures {
     }
 
    private:
-    static constexpr std::size_t kAhead = 6;  // how many entries ahead of its use a row is fetched
+    static constexpr Index kAhead = 10;  // how many entries ahead of its use a row is fetched
 
-    // What the entries after e need, up to the last one.
-    void prefetch(const double* w, Index e, Index last) const {
-        constexpr Index ahead = kAhead;
-        if (e + 2 * ahead < last) rows_.prefetch_record(data_.indices[e + 2 * ahead]);
-        if (e + ahead < last) rows_.prefetch(w, data_.indices[e + ahead]);
+    // Of the attributes of a position whose counts are those of the node: how many have a weight for each label.
+    void count_weighted() {
+        weighted_.assign(data_.positions() * stride_, 0);
+        for (Index i = 0; i < data_.blocks; ++i)
+            for (const auto [attribute, row] : block_rows_.targets(i)) {
+                if (row >= length(i)) continue;
+                std::uint8_t* counts = weighted_.data() + (offset(i) + row) * stride_;
+                rows_.for_each_label(attribute, [&](Index k) { ++counts[k]; });
+            }
     }
 
     // row += value * x, both padded
@@ -162,12 +166,6 @@ class NodeFeatures {
         }
     }
 
-    template <class Body>
-    void for_each_entry(Index i, Index t, Body&& body) const {
-        const Index p = offset(i) + t;
-        for (Index e = data_.indptr[p]; e < data_.indptr[p + 1]; ++e) body(e);
-    }
-
     void start_node(const double* bias, double* node) const {
         if (bias) {
             std::copy(bias, bias + labels_, node);
@@ -176,17 +174,61 @@ class NodeFeatures {
         }
     }
 
-    // With fewer than eight labels.
-    void score_few(Index i, const double* w, const double* bias, double* theta) const {
-        const Index last = data_.indptr[offset(i) + length(i)];
-        for (Index t = 0; t < length(i); ++t) {
-            double* node = theta + t * labels_;
-            start_node(bias, node);
-            for_each_entry(i, t, [&](Index e) {
-                prefetch(w, e, last);
-                rows_.score(w, data_.indices[e], data_.value(e), stride_, node);
-            });
+    template <Index B>
+    void apply_rows(std::span<const BlockRows::Target> targets, double* w, double a, const double* counts) const {
+        const Rows& rows = rows_;
+        const Index stride = stride_, count = static_cast<Index>(targets.size());
+        for (Index u = 0; u < count; ++u) {
+            if (u + 2 * kAhead < count) rows.prefetch_record(targets[u + 2 * kAhead].attribute);
+            if (u + kAhead < count) rows.prefetch(w, targets[u + kAhead].attribute);
+            rows.template apply<B>(w, targets[u].attribute, a, counts + targets[u].row * stride);
         }
+    }
+
+    // The weights of attributes, those of `data_` or some of them.
+    void score_of(const Attributes& data, Index i, const double* w, double* theta) const {
+        if (labels_ < 8) return score_few(data, i, w, theta);
+        // A node whose row takes more than one group of pieces is finished before the next begins, as its weights are at hand.
+        const Index T = length(i), step = stride_ / 8 <= kMostPieces ? T : 1;
+        for (Index t = 0; t < T; t += step)
+            for_each_group(stride_ / 8,
+                           [&]<Index B>(Index first) { score_nodes<B>(data, i, t, t + step, first, w, theta); });
+    }
+
+    // The B pieces from `first` on of nodes t to end. All that the loop looks at is a local variable: what it might have
+    // written to, as far as a compiler can tell, would be read again for every entry.
+    template <Index B>
+    void score_nodes(const Attributes& data, Index i, Index t, Index end, Index first, const double* w,
+                     double* theta) const {
+        const Rows& rows = rows_;
+        const Index K = labels_;
+        const Index* indptr = data.indptr + offset(i);
+        const std::int32_t* indices = data.indices;
+        const double* values = data.values;
+        const Index last = indptr[length(i)];
+        for (; t < end; ++t) {
+            Piece sums[B];
+            clear(sums);
+            for (Index e = indptr[t]; e < indptr[t + 1]; ++e) {
+                if (e + 2 * kAhead < last) rows.prefetch_record(indices[e + 2 * kAhead]);
+                if (e + kAhead < last) rows.template prefetch_pieces<B>(w, indices[e + kAhead], first);
+                rows.template gather<B>(w, indices[e], values ? values[e] : 1.0, first, sums);
+            }
+            for_each_piece<B>([&](Index p) { store(sums[p], theta + t * K + 8 * (first + p)); });
+        }
+    }
+
+    // With fewer than eight labels.
+    void score_few(const Attributes& data, Index i, const double* w, double* theta) const {
+        const Index* indptr = data.indptr + offset(i);
+        const Index last = indptr[length(i)];
+        std::fill(theta, theta + length(i) * labels_, 0.0);
+        for (Index t = 0; t < length(i); ++t)
+            for (Index e = indptr[t]; e < indptr[t + 1]; ++e) {
+                if (e + 2 * kAhead < last) rows_.prefetch_record(data.indices[e + 2 * kAhead]);
+                if (e + kAhead < last) rows_.prefetch(w, data.indices[e + kAhead]);
+                rows_.score(w, data.indices[e], data.value(e), stride_, theta + t * labels_);
+            }
     }
 
     Attributes data_;
@@ -194,6 +236,7 @@ class NodeFeatures {
     Index labels_;
     Index stride_;  // of count rows
     BlockRows block_rows_;
+    std::vector<std::uint8_t> weighted_;  // positions x stride; none where all pairs have a weight
 };
 
 }  // namespace dualfield

@@ -26,12 +26,18 @@ class AllPairs {
     Index size() const { return attributes_ * labels_; }
     Index start(std::int32_t attribute) const { return attribute * labels_; }
 
-    // Fetches the weights of an attribute that is needed soon; before that, what tells where they are.
-    void prefetch(const double* w, std::int32_t attribute) const {
+    // Fetches the weights of an attribute that is needed soon; before that, what tells where they are. Always inlined: a call
+    // of what does nothing but fetch counts as one without effect, and is removed.
+    [[gnu::always_inline]] void prefetch(const double* w, std::int32_t attribute) const {
         const double* row = w + start(attribute);
         for (Index k = 0; k < labels_; k += 8) __builtin_prefetch(row + k);
     }
-    void prefetch_record(std::int32_t) const {}
+    template <Index B>
+    [[gnu::always_inline]] void prefetch_pieces(const double* w, std::int32_t attribute, Index first) const {
+        const double* row = w + start(attribute) + 8 * first;
+        for_each_piece<B>([&](Index p) __attribute__((always_inline)) { __builtin_prefetch(row + 8 * p); });
+    }
+    [[gnu::always_inline]] void prefetch_record(std::int32_t) const {}
 
     // scores += value * w[attribute]; may also change what follows scores, up to the stride.
     void score(const double* w, std::int32_t attribute, double value, Index stride, double* scores) const {
@@ -45,14 +51,16 @@ class AllPairs {
     // sums += value * w[attribute] over the B pieces of eight labels from piece `first` on; what lies beyond the last label
     // is anything.
     template <Index B>
-    void gather(const double* w, std::int32_t attribute, double value, Index first, Piece* sums) const {
+    [[gnu::always_inline]] void gather(const double* w, std::int32_t attribute, double value, Index first,
+                                       Piece (&sums)[B]) const {
         const double* row = w + start(attribute) + 8 * first;
-        if (start(attribute) + 8 * (first + B) <= size()) {
-            for (Index p = 0; p < B; ++p) add_product(value, row + 8 * p, sums[p]);
-        } else {
-            for (Index k = 8 * first; k < std::min(labels_, 8 * (first + B)); ++k)
-                sums[k / 8 - first][k % 8] += value * w[start(attribute) + k];
+        double last[8 * B];
+        if (start(attribute) + 8 * (first + B) > size()) [[unlikely]] {
+            std::fill(last, last + 8 * B, 0.0);
+            std::copy(row, w + start(attribute) + std::min(labels_, 8 * (first + B)), last);
+            row = last;
         }
+        for_each_piece<B>([&](Index p) __attribute__((always_inline)) { add_product(value, row + 8 * p, sums[p]); });
     }
 
     // w[attribute] += a * row, whose padding up to the stride is zero.
@@ -74,9 +82,14 @@ class AllPairs {
         axpy(stride, a, counts, out);
     }
 
-    // w[attribute] += a * counts
-    void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
-        axpy(labels_, a, counts, w + start(attribute));
+    // w[attribute] += a * counts, the row being B pieces, of which the last may not be whole; any number of them for B = 0.
+    template <Index B = 0>
+    [[gnu::always_inline]] void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
+        if constexpr (B == 0) {
+            axpy(labels_, a, counts, w + start(attribute));
+        } else {
+            add_pieces<B>(labels_, a, counts, w + start(attribute));
+        }
     }
 
     // <w[attribute], counts>
@@ -125,33 +138,48 @@ class ObservedPairs {
     Index start(std::int32_t attribute) const { return records_[attribute * (1 + words_)]; }
     Index length(std::int32_t attribute) const { return start(attribute + 1) - start(attribute); }
 
-    void prefetch(const double* w, std::int32_t attribute) const {
+    [[gnu::always_inline]] void prefetch(const double* w, std::int32_t attribute) const {
         const double* row = w + start(attribute);
         // Both ends: rows of more than two lines belong to frequent attributes, which are in the cache anyway.
         __builtin_prefetch(row);
         __builtin_prefetch(row + length(attribute));
     }
-    void prefetch_record(std::int32_t attribute) const { __builtin_prefetch(records_ + attribute * (1 + words_)); }
+    template <Index B>
+    [[gnu::always_inline]] void prefetch_pieces(const double* w, std::int32_t attribute, Index first) const {
+        if (first == 0) prefetch(w, attribute);
+    }
+    [[gnu::always_inline]] void prefetch_record(std::int32_t attribute) const {
+        __builtin_prefetch(records_ + attribute * (1 + words_));
+    }
 
     // Groups of pieces begin at a multiple of eight, which is where a word begins: so which word holds which piece is known
     // when compiling, and the sums stay in registers.
     template <Index B>
-    void gather(const double* w, std::int32_t attribute, double value, Index first, Piece* sums) const {
+    [[gnu::always_inline]] void gather(const double* w, std::int32_t attribute, double value, Index first,
+                                       Piece (&sums)[B]) const {
         const std::uint32_t* record = records_ + attribute * (1 + words_);
         const double* weights = w + record[0];
         const std::uint32_t* words = record + 1;
         for (; first > 0; first -= kPiecesAWord) weights += std::popcount(*words++);
         const std::uint32_t bits[2] = {words[0], B > kPiecesAWord ? words[1] : 0u};
         const double* starts[2] = {weights, weights + std::popcount(bits[0])};
-#pragma GCC unroll 8
-        for (Index p = 0; p < B; ++p)
+        for_each_piece<B>([&](Index p) __attribute__((always_inline)) {
             add_expanded_piece(bits[p / kPiecesAWord], static_cast<int>(p % kPiecesAWord), value,
                                starts[p / kPiecesAWord], sums[p]);
+        });
     }
 
     void score(const double* w, std::int32_t attribute, double value, Index stride, double* scores) const {
         for_each_word(attribute, stride, [&](std::uint32_t bits, Index s, Index k, Index n) {
             add_expanded(bits, value, w + s, n, scores + k);
+        });
+    }
+
+    // body(k) for the labels that an attribute has weights for.
+    template <class Body>
+    void for_each_label(std::int32_t attribute, Body&& body) const {
+        for_each_word(attribute, label_count_, [&](std::uint32_t bits, Index, Index k, Index) {
+            for (; bits; bits &= bits - 1) body(k + std::countr_zero(bits));
         });
     }
 
@@ -176,12 +204,16 @@ class ObservedPairs {
         });
     }
 
-    void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
-        for_pieces([&]<int N>() {
+    template <Index B = 0>
+    [[gnu::always_inline]] void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
+        if constexpr (B > 0 && B <= kPiecesAWord) {
+            const std::uint32_t* record = records_ + 2 * attribute;
+            add_compressed<B>(record[1], a, counts, w + record[0]);
+        } else {
             for_each_word(attribute, label_count_, [&](std::uint32_t bits, Index s, Index k, Index) {
-                add_compressed<N>(bits, a, counts + k, w + s);
+                add_compressed<kPiecesAWord>(bits, a, counts + k, w + s);
             });
-        });
+        }
     }
 
     double product(const double* w, std::int32_t attribute, const double* counts) const {

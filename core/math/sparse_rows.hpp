@@ -45,8 +45,8 @@ inline void add_expanded_piece(std::uint32_t bits, int piece, double a, const do
 
 // y[n] += a x[place of the n-th bit], the places being N pieces. All loads come before the first store, as they overlap but
 // for the masks.
-template <int N>
-inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
+template <Index N>
+[[gnu::always_inline]] inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
     __m512d sums[N];
     for (int piece = 0; piece < N; ++piece) {
         const __mmask8 here = piece_of(bits, piece);
@@ -62,7 +62,7 @@ inline void add_compressed(std::uint32_t bits, double a, const double* x, double
 }
 
 // squares += the squares of x at the places of the bits, each in one of the eight sums.
-template <int N>
+template <Index N>
 inline void add_squares_at(std::uint32_t bits, const double* x, Piece& squares) {
     for (int piece = 0; piece < N; ++piece) {
         const __m512d some = _mm512_maskz_loadu_pd(piece_of(bits, piece), x + 8 * piece);
@@ -81,12 +81,12 @@ inline void add_expanded_piece(std::uint32_t bits, int piece, double a, const do
     for (std::uint32_t left = bits >> 8 * piece & 0xffu; left; left &= left - 1) y[std::countr_zero(left)] += a * *x++;
 }
 
-template <int>
-inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
+template <Index>
+[[gnu::always_inline]] inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
     for (std::uint32_t left = bits; left; left &= left - 1) *y++ += a * x[std::countr_zero(left)];
 }
 
-template <int>
+template <Index>
 inline void add_squares_at(std::uint32_t bits, const double* x, Piece& squares) {
     for (std::uint32_t left = bits; left; left &= left - 1)
         squares[std::countr_zero(left) % 8] += x[std::countr_zero(left)] * x[std::countr_zero(left)];

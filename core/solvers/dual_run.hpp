@@ -2,8 +2,9 @@
 // the recorded gaps, the certificate, and working in slices.
 //
 // Updates come in *windows* of different blocks. All blocks of a window look at the same weights, each on whatever thread
-// is free, and find their steps; then the weights take all the directions, each thread for a part of the weights; then
-// the steps are recorded, in the order of the draws. So nothing depends on the timing of threads, and on their number
+// is free, and find their steps, which are recorded in the order of the draws; then the weights take all the directions,
+// each thread for a part of the weights, and where the field allows it finds, from that part, its share of the next
+// window's potentials: so most weights stay in the cache of one core. Nothing depends on the timing of threads, and on their number
 // only by rounding; it does on the length of the window: one, for one thread, is the method as published.
 // Steps of one window do not know of each other. Where their directions have a common part, the quadratic term of the
 // dual is larger than the sum of theirs, so each step reckons with it `crowding` times:
@@ -14,7 +15,8 @@
 //     choose_start()
 //     initialise(i)   writes the start of block i
 //     propose(i, worker, slot)   one step of the block's marginals; what it does to the weights is left in the slot
-//     committed(slot)            after the weights have taken it
+//     prefetch(i)                what propose() will need of block i is fetched into the cache
+//     committed(slot)            after it has been recorded
 //     stored(i, m, worker)       the compact marginals of block i, those of a distribution to the last digit; returns
 //                                their entropy
 //     repair(i, worker)          makes what is kept agree with what stored() gave
@@ -23,6 +25,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,6 +36,16 @@
 #include "threads/team.hpp"
 
 namespace dualfield {
+
+// What a part of a field has, where it has parts.
+template <class F>
+struct OwnOf {
+    struct Type {};
+};
+template <PartedField F>
+struct OwnOf<F> {
+    using Type = typename F::Own;
+};
 
 struct Concurrency {
     Index threads, window;
@@ -46,7 +59,7 @@ class DualRun {
         const Deadline deadline(seconds);
         const Index active = draws_per_pass();
         workers_.resize(threads_);
-        slots_.resize(window_);
+        make_slots();
         if (acceleration_.active() && start_cursor_ == 0) acceleration_.begin(mean_radius());
         while (start_cursor_ < active) {
             const Index i = sampler_.order()[start_cursor_++];
@@ -74,6 +87,7 @@ class DualRun {
         while ((done < max_updates || drawn != kNone) && !diverged_) {
             const Index in_pass = updates_ % draws_per_pass();
             if (acceleration_.active() && in_pass == 0 && updates_ > 0) {
+                take_pending(0, team);
                 look(team);
                 acceleration_.end_pass(sampler_.recorded_total(), excess_, weights_, team);
             }
@@ -84,6 +98,7 @@ class DualRun {
             updates_ += size;
             if (drawn == kNone && deadline.passed()) break;
         }
+        take_pending(0, team);
         return done;
     }
 
@@ -170,7 +185,7 @@ class DualRun {
         archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &excess_, &remaining_total_, &crowding_});
         if (!archive.loading()) return;
         workers_.resize(threads_);
-        slots_.resize(window_);
+        make_slots();
         up_to_date_ = true;
         start_cursor_ = 2 * draws_per_pass();
         confirmation_.reset();
@@ -182,6 +197,7 @@ class DualRun {
     struct Worker {
         typename F::Workspace oracle;
         std::vector<double> potentials, marginals, candidate, kept[2];
+        std::optional<typename OwnOf<F>::Type> own;  // where there are several
     };
 
     struct Step {
@@ -195,9 +211,10 @@ class DualRun {
     struct Slot {
         Index block;
         Step step;
-        double factor;                    // weights += factor * direction
-        typename F::Direction direction;  // not looked at where the step is zero
-        double along, norm;               // <w, direction> when the step was found; |direction|^2
+        double factor;                           // weights += factor * direction
+        typename F::Direction direction;         // not looked at where the step is zero
+        std::vector<std::vector<double>> parts;  // of the block's potentials, where each thread has found its own
+        double along, norm;                      // <w, direction> when the step was found; |direction|^2
         Index oracle_calls, evaluations;
         double length;                                      // |nu - mu|_1, where the sampler needs it
         double epsilon;                                     // of OEG: the next first step's
@@ -225,6 +242,14 @@ class DualRun {
         return offsets;
     }
 
+    // The potentials of the slot's block.
+    void score(const Slot& slot, double* theta) const {
+        if constexpr (PartedField<F>) {
+            if (!slot.parts.empty()) return field_.join_parts(slot.block, weights_.data(), slot.parts, theta);
+        }
+        field_.score(slot.block, weights_.data(), theta);
+    }
+
     // weights += -a c_i / l2 (E_m F - F_i), the part of block i in w(mu); overwrites m.
     void add_weights(Index i, double* m, double a, std::vector<double>& weights) {
         typename F::Direction& direction = slots_[0].direction;
@@ -240,6 +265,7 @@ class DualRun {
     double crowding_ = static_cast<double>(window_);  // at first as if all steps were alike
     std::vector<Worker> workers_;                     // one a thread
     std::vector<Slot> slots_;                         // one an update of a window
+    std::vector<Slot> pending_;  // those of the window before, which the weights have not taken yet
     const F& field_;
     Acceleration acceleration_;
     Random random_;
@@ -255,6 +281,13 @@ class DualRun {
     static constexpr Index kMeasuredEvery = 4;  // windows, after the first pass
 
     Method& method() { return static_cast<Method&>(*this); }
+
+    void make_slots() {
+        for (auto* slots : {&slots_, &pending_}) {
+            slots->resize(window_);
+            for (Slot& slot : *slots) slot.parts.resize(PartedField<F> && threads_ > 1 ? threads_ : 0);
+        }
+    }
 
     // Draws up to `most` different blocks; one that is there already is left, as `drawn`, for the next window.
     Index fill_window(Index most, Index& drawn) {
@@ -285,37 +318,58 @@ class DualRun {
 
     void update_window(Index size, Team& team) {
         order_by_length(size);
+        take_pending(size, team);
         team.for_each(size, [&](Index k, Index member) {
             Slot& slot = slots_[schedule_[k]];
             slot.oracle_calls = slot.evaluations = 0;
             slot.step = {0.0, entropy_[slot.block], 0.0, 0.0};
             method().propose(slot.block, workers_[member], slot);
         });
-        const bool measured = size > 1 && (updates_ < draws_per_pass() || ++windows_ % kMeasuredEvery == 0);
-        std::vector<double> products(team.size(), 0.0);
-        team.run([&](Index member) {
-            const Part part{member, team.size()};
-            for (Index k = 0; k < size; ++k) {
-                const Slot& slot = slots_[k];
-                if (!(slot.step.size > 0.0)) continue;
-                if (measured) products[member] += slot.factor * field_.product(weights_.data(), slot.direction, part);
-                field_.apply(weights_.data(), slot.factor, slot.direction, part);
-            }
-        });
-        if (measured) measure_crowding(size, std::accumulate(products.begin(), products.end(), 0.0));
         for (Index k = 0; k < size; ++k) {
             record(slots_[k]);
             method().committed(slots_[k]);
         }
+        measured_ = size > 1 && (updates_ < draws_per_pass() || ++windows_ % kMeasuredEvery == 0);
+        pending_size_ = size;
+        slots_.swap(pending_);
+    }
+
+    // The weights take what the last window left; then the potentials of the next `size` blocks are found where threads share
+    // that. Each thread looks at and writes its own part of the weights alone.
+    void take_pending(Index size, Team& team) {
+        std::vector<double> products(team.size(), 0.0);
+        team.run([&](Index member) {
+            const Part part{member, team.size()};
+            for (Index k = member; k < size; k += team.size()) method().prefetch(slots_[schedule_[k]].block);
+            double product = 0.0;
+            for (Index k = 0; k < pending_size_; ++k) {
+                const Slot& slot = pending_[k];
+                if (!(slot.step.size > 0.0)) continue;
+                if (measured_) product += slot.factor * field_.product(weights_.data(), slot.direction, part);
+                field_.apply(weights_.data(), slot.factor, slot.direction, part);
+            }
+            products[member] = product;
+            if constexpr (PartedField<F>) {
+                if (team.size() == 1) return;
+                auto& own = workers_[member].own;
+                if (!own) own = field_.own(part);
+                for (Index k = 0; k < size; ++k) {
+                    const Index i = slots_[k].block;
+                    field_.score_part(*own, i, weights_.data(), room(slots_[k].parts[member], field_.part_size(i)));
+                }
+            }
+        });
+        if (pending_size_ > 0 && measured_) measure_crowding(std::accumulate(products.begin(), products.end(), 0.0));
+        pending_size_ = 0;
     }
 
     // `products` sums <w, direction> at the weights that earlier blocks of the window had already changed; at the weights
     // that the steps were found for it was `along`. What is between them is the products of directions with each other.
-    void measure_crowding(Index size, double products) {
+    void measure_crowding(double products) {
         constexpr double kForget = 0.1;
         double squares = 0.0;
-        for (Index k = 0; k < size; ++k) {
-            const Slot& slot = slots_[k];
+        for (Index k = 0; k < pending_size_; ++k) {
+            const Slot& slot = pending_[k];
             if (!(slot.step.size > 0.0)) continue;
             products -= slot.factor * slot.along;
             squares += slot.factor * slot.factor * slot.norm;
@@ -393,6 +447,8 @@ class DualRun {
     Index start_cursor_ = 0;
     Index idle_ = 0;  // updates since a block last moved
     bool diverged_ = false;
+    Index pending_size_ = 0;
+    bool measured_ = false;  // whether the pending window is to tell of crowding
     std::vector<Index> schedule_;
     Confirmation<F> confirmation_;
 };

@@ -71,7 +71,7 @@ class OEG : public DualRun<F, OEG<F>> {
         means_.read(i, m);
         field_.unpack_marginals(i, m);
 
-        field_.score(i, weights_.data(), theta);
+        Base::score(slot, theta);
         field_.center(i, theta);
 
         double& eta = etas_[i];
@@ -153,7 +153,7 @@ class OEG : public DualRun<F, OEG<F>> {
         double* trial = room(worker.candidate, size);
         double* change = room(worker.marginals, size);
         double* m = room(worker.kept[1], size);
-        field_.score(i, weights_.data(), theta);
+        Base::score(slot, theta);
         field_.center(i, theta);
         slot.step.gap = field_.log_partition(i, theta, worker.oracle) - field_.true_score(i, theta);
         double epsilon = epsilon_, part = 1.0;
@@ -189,6 +189,10 @@ class OEG : public DualRun<F, OEG<F>> {
         }
     }
 
+    [[gnu::always_inline]] void prefetch(Index i) const {
+        varthetas_.prefetch(i);
+        means_.prefetch(i);
+    }
     void prepare(Index) {}
     void choose_start() {}
     void initialise(Index) {}

@@ -52,6 +52,8 @@ class SDCA : public DualRun<F, SDCA<F>> {
     std::pair<double, double> timings() const { return {search_seconds_, update_seconds_}; }
 
    private:
+    void prefetch(Index) const {}  // a table is read from its beginning to its end
+
     static constexpr Index kTimedEvery = 16;
 
     static std::vector<Index> offsets(const F& field) {
@@ -72,7 +74,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         tables_.read(i, mu);
         const Stopwatch watch(&slot == &Base::slots_[0] && Base::oracle_calls() % kTimedEvery == 0);
 
-        field_.score(i, weights_.data(), theta);
+        Base::score(slot, theta);
         field_.center(i, theta);
         const double log_z = field_.infer_table(i, theta, delta, m, worker.oracle);  // delta holds nu here
         const double entropy_of_nu = log_z - dot(compact_size, theta, m);

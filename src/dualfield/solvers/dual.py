@@ -17,7 +17,7 @@ from dualfield.threads import thread_count
 
 __all__ = ["DualRun", "DualSolver", "Memory", "Sampling", "one_of"]
 
-WINDOW_OF_A_THREAD = 8  # updates; more of them wait for each other less, and know less of each other
+WINDOW_OF_A_THREAD = 4  # updates; more of them wait for each other less, and know less of each other
 LEAST_BLOCKS_OF_A_THREAD = 4  # fewer in all the data are not worth it
 
 LARGE = 64e6  # bytes of duals, from which on "auto" halves them

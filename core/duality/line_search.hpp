@@ -21,17 +21,18 @@ struct Segmentwise {
     double curvature = 0.0;  // sum count sum delta^2 / mu_gamma
 };
 
-// All that Newton's method needs at gamma, and the entropy there, in one pass over the table.
-template <class SegmentRange>
-Segmentwise evaluate_segments(const SegmentRange& segments, const double* mu, const double* delta, double gamma) {
+// All that Newton's method needs at gamma, and the entropy there, in one pass over the table. Numbers of mu that are kept
+// as floats are read as such, half as many bytes; the arithmetic is in double.
+template <class SegmentRange, class Number>
+Segmentwise evaluate_segments(const SegmentRange& segments, const Number* mu, const double* delta, double gamma) {
     Segmentwise total;
     for (const Segment& s : segments) {
-        const double* m = mu + s.offset;
+        const Number* m = mu + s.offset;
         const double* d = delta + s.offset;
         double cross = 0.0, negative_entropy = 0.0, curvature = 0.0;
 #pragma omp simd reduction(+ : cross, negative_entropy, curvature)
         for (Index k = 0; k < s.length; ++k) {
-            const double x = m[k] + gamma * d[k];
+            const double x = static_cast<double>(m[k]) + gamma * d[k];
             const double positive = x > kTiny ? x : kTiny;
             const LogAndReciprocal at = fast_log_and_reciprocal(positive);
             cross += d[k] * at.log;
@@ -53,10 +54,10 @@ struct LineSearchResult {
 };
 
 // What the rules look at. `gap` = KL(mu||nu), `entropy_at_mu` = H(mu).
-template <class SegmentRange>
+template <class SegmentRange, class Number>
 struct DualAlong {
     SegmentRange segments;
-    const double* mu;
+    const Number* mu;
     const double* delta;
     double gap, residual, quadratic, entropy_at_mu;
 
@@ -73,8 +74,9 @@ struct DualAlong {
         return {gamma, there.entropy, there.ascent, evaluations};
     }
 };
-template <class SegmentRange>
-DualAlong(SegmentRange, const double*, const double*, double, double, double, double) -> DualAlong<SegmentRange>;
+template <class SegmentRange, class Number>
+DualAlong(SegmentRange, const Number*, const double*, double, double, double, double)
+    -> DualAlong<SegmentRange, Number>;
 
 // An ascent may come out negative by this times (1 + entropy), without meaning it.
 inline constexpr double kAscentRounding = 1e-13;
@@ -109,15 +111,15 @@ LineSearchResult newton_line_search(const Dual& dual, double subprecision, doubl
 
 // The gap gives the start. Near the optimum phi is linear with phi(0) = 2 gap, so its root is
 // 2 gap / (2 gap + quadratic); far from it this is still inside the bracket.
-template <class SegmentRange>
-LineSearchResult newton_line_search(const DualAlong<SegmentRange>& dual, double subprecision) {
+template <class SegmentRange, class Number>
+LineSearchResult newton_line_search(const DualAlong<SegmentRange, Number>& dual, double subprecision) {
     return newton_line_search(dual, subprecision, 2.0 * dual.gap / (2.0 * dual.gap + dual.quadratic));
 }
 
 // Golden sections of [0, 1] until the bracket is narrower than `subprecision` times the step. Values only, no
 // derivatives: f is flat at its top, so of two digits of a step it sees one where Newton's method sees both.
-template <class SegmentRange>
-LineSearchResult golden_line_search(const DualAlong<SegmentRange>& dual, double subprecision) {
+template <class SegmentRange, class Number>
+LineSearchResult golden_line_search(const DualAlong<SegmentRange, Number>& dual, double subprecision) {
     constexpr int kMaxEvaluations = 60;
     constexpr double kGolden = 0.6180339887498949;
     if (!(dual.gap > 0.0)) return dual.stay();
@@ -140,15 +142,15 @@ LineSearchResult golden_line_search(const DualAlong<SegmentRange>& dual, double 
 }
 
 // A step that was settled beforehand. The dual may fall.
-template <class SegmentRange>
-LineSearchResult given_step(const DualAlong<SegmentRange>& dual, double gamma) {
+template <class SegmentRange, class Number>
+LineSearchResult given_step(const DualAlong<SegmentRange, Number>& dual, double gamma) {
     if (!(dual.gap > 0.0)) return dual.stay();
     return dual.go(gamma, dual.at(gamma), 1);
 }
 
 // One step of Newton's method on phi from the middle, cut to [0, 1]. The dual may fall.
-template <class SegmentRange>
-LineSearchResult one_newton_step(const DualAlong<SegmentRange>& dual) {
+template <class SegmentRange, class Number>
+LineSearchResult one_newton_step(const DualAlong<SegmentRange, Number>& dual) {
     if (!(dual.gap > 0.0)) return dual.stay();
     const auto middle = dual.at(0.5);
     const double gamma = middle.slope < 0.0 ? 0.5 - middle.phi / middle.slope : 0.5;
@@ -165,8 +167,8 @@ struct StepOptions {
     double size;          // of kFixed and kGuaranteed
 };
 
-template <class SegmentRange>
-LineSearchResult find_step(const StepOptions& options, const DualAlong<SegmentRange>& dual) {
+template <class SegmentRange, class Number>
+LineSearchResult find_step(const StepOptions& options, const DualAlong<SegmentRange, Number>& dual) {
     switch (options.rule) {
         case StepRule::kOneNewton:
             return one_newton_step(dual);

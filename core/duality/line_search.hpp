@@ -18,25 +18,32 @@ namespace dualfield {
 struct Segmentwise {
     double cross = 0.0;      // sum count <delta, log mu_gamma>
     double entropy = 0.0;    // H(mu_gamma)
-    double curvature = 0.0;  // sum count sum delta^2 / mu_gamma
+    double curvature = 0.0;  // sum count sum delta^2 / mu_gamma, where asked for
 };
 
-// All that Newton's method needs at gamma, and the entropy there, in one pass over the table.
-template <class SegmentRange>
-Segmentwise evaluate_segments(const SegmentRange& segments, const double* mu, const double* delta, double gamma) {
+// All that Newton's method needs at gamma, and the entropy there, in one pass over the table; without the curvature it is
+// a quarter cheaper. mu may be kept as float or as double; the arithmetic is in double.
+template <bool kCurvature, class SegmentRange, class Number>
+Segmentwise evaluate_segments(const SegmentRange& segments, const Number* mu, const double* delta, double gamma) {
     Segmentwise total;
     for (const Segment& s : segments) {
-        const double* m = mu + s.offset;
+        const Number* m = mu + s.offset;
         const double* d = delta + s.offset;
         double cross = 0.0, negative_entropy = 0.0, curvature = 0.0;
 #pragma omp simd reduction(+ : cross, negative_entropy, curvature)
         for (Index k = 0; k < s.length; ++k) {
-            const double x = m[k] + gamma * d[k];
+            const double x = static_cast<double>(m[k]) + gamma * d[k];
             const double positive = x > kTiny ? x : kTiny;
-            const LogAndReciprocal at = fast_log_and_reciprocal(positive);
-            cross += d[k] * at.log;
-            negative_entropy += x * at.log;
-            curvature += d[k] * d[k] * at.reciprocal;
+            if constexpr (kCurvature) {
+                const LogAndReciprocal at = fast_log_and_reciprocal(positive);
+                cross += d[k] * at.log;
+                negative_entropy += x * at.log;
+                curvature += d[k] * d[k] * at.reciprocal;
+            } else {
+                const double log = fast_log(positive);
+                cross += d[k] * log;
+                negative_entropy += x * log;
+            }
         }
         total.cross += s.count * cross;
         total.entropy -= s.count * negative_entropy;
@@ -53,18 +60,22 @@ struct LineSearchResult {
 };
 
 // What the rules look at. `gap` = KL(mu||nu), `entropy_at_mu` = H(mu).
-template <class SegmentRange>
+template <class SegmentRange, class Number>
 struct DualAlong {
     SegmentRange segments;
-    const double* mu;
+    const Number* mu;
     const double* delta;
     double gap, residual, quadratic, entropy_at_mu;
 
     struct Point {
         double entropy, ascent, phi, slope;  // slope: of phi
     };
-    Point at(double gamma) const {
-        const Segmentwise at = evaluate_segments(segments, mu, delta, gamma);
+    Point at(double gamma) const { return evaluate<true>(gamma); }
+    Point look(double gamma) const { return evaluate<false>(gamma); }  // without the slope
+
+    template <bool kCurvature>
+    Point evaluate(double gamma) const {
+        const Segmentwise at = evaluate_segments<kCurvature>(segments, mu, delta, gamma);
         return {at.entropy, at.entropy - entropy_at_mu + gamma * residual - 0.5 * gamma * gamma * quadratic,
                 residual - at.cross - gamma * quadratic, -at.curvature - quadratic};
     }
@@ -73,8 +84,9 @@ struct DualAlong {
         return {gamma, there.entropy, there.ascent, evaluations};
     }
 };
-template <class SegmentRange>
-DualAlong(SegmentRange, const double*, const double*, double, double, double, double) -> DualAlong<SegmentRange>;
+template <class SegmentRange, class Number>
+DualAlong(SegmentRange, const Number*, const double*, double, double, double, double)
+    -> DualAlong<SegmentRange, Number>;
 
 // An ascent may come out negative by this times (1 + entropy), without meaning it.
 inline constexpr double kAscentRounding = 1e-13;
@@ -107,30 +119,58 @@ LineSearchResult newton_line_search(const Dual& dual, double subprecision, doubl
     return best;
 }
 
-// The gap gives the start. Near the optimum phi is linear with phi(0) = 2 gap, so its root is
-// 2 gap / (2 gap + quadratic); far from it this is still inside the bracket.
-template <class SegmentRange>
-LineSearchResult newton_line_search(const DualAlong<SegmentRange>& dual, double subprecision) {
-    return newton_line_search(dual, subprecision, 2.0 * dual.gap / (2.0 * dual.gap + dual.quadratic));
+// Where the root of phi should be, from what is known without a pass over the table: phi(1) = -quadratic, and the
+// integral of phi + gamma quadratic is the gap. Two shapes have these. Near the optimum phi is linear,
+//     phi(gamma) = 2 gap (1 - gamma) - gamma quadratic,
+// with the root 2 gap / (2 gap + quadratic). Far from it mu is close to a single labelling, which has e^-gap under nu, and
+//     phi(gamma) = (1 - e^-gap) log((1 - gamma + gamma e^-gap) / (gamma e^-gap)) - gamma quadratic.
+// One step of Newton's method from the first root, on a mean of the two that goes over from one to the other at gaps of 2.
+inline double expected_step(double gap, double quadratic) {
+    const double linear = 2.0 * gap / (2.0 * gap + quadratic);
+    const double far = gap / (2.0 + gap), lost = -std::expm1(-gap), kept = 1.0 - linear * lost;
+    const double phi = lost * (gap + std::log(kept / linear)) - linear * quadratic;  // the linear shape has 0 there
+    const double slope = -far * lost * (lost / kept + 1.0 / linear) - (1.0 - far) * 2.0 * gap - quadratic;
+    const double step = linear - far * phi / slope;
+    return step > 0.0 && step < 1.0 ? step : linear;
+}
+
+// Mostly the expected step will do. The parabola through f(0) and f(gamma) with the slope phi(gamma) there has its top at
+//     gamma + gamma^2 phi(gamma) / (2 (f(gamma) - f(0) - gamma phi(gamma))),
+// which tells without a curvature; only where that is too far away does Newton's method begin, at the top. On a single
+// clique the parabola is at most twice as curved as f is at gamma, for KL <= chi^2: the true top is at most about twice as
+// far as it says.
+template <class SegmentRange, class Number>
+LineSearchResult newton_line_search(const DualAlong<SegmentRange, Number>& dual, double subprecision) {
+    if (!(dual.gap > 0.0)) return dual.stay();
+    const double gamma = expected_step(dual.gap, dual.quadratic);
+    const auto here = dual.look(gamma);
+    const double top = gamma + 0.5 * gamma * gamma * here.phi / (here.ascent - gamma * here.phi);
+    const bool rises = here.ascent >= -kAscentRounding * (1.0 + std::abs(here.entropy));
+    if (rises && std::abs(top - gamma) <= subprecision * gamma) return dual.go(gamma, here, 1);
+    const double middle = 0.5 * (here.phi >= 0.0 ? gamma + 1.0 : gamma);
+    LineSearchResult found = newton_line_search(dual, subprecision, top > 0.0 && top < 1.0 ? top : middle);
+    if (rises && here.ascent > found.ascent) found = dual.go(gamma, here, found.evaluations);
+    ++found.evaluations;
+    return found;
 }
 
 // Golden sections of [0, 1] until the bracket is narrower than `subprecision` times the step. Values only, no
 // derivatives: f is flat at its top, so of two digits of a step it sees one where Newton's method sees both.
-template <class SegmentRange>
-LineSearchResult golden_line_search(const DualAlong<SegmentRange>& dual, double subprecision) {
+template <class SegmentRange, class Number>
+LineSearchResult golden_line_search(const DualAlong<SegmentRange, Number>& dual, double subprecision) {
     constexpr int kMaxEvaluations = 60;
     constexpr double kGolden = 0.6180339887498949;
     if (!(dual.gap > 0.0)) return dual.stay();
     double left = 0.0, right = 1.0, low = 1.0 - kGolden, high = kGolden;
-    auto at_low = dual.at(low), at_high = dual.at(high);
+    auto at_low = dual.look(low), at_high = dual.look(high);
     int evaluations = 2;
     for (; evaluations < kMaxEvaluations && right - left > subprecision * high; ++evaluations) {
         if (at_low.ascent < at_high.ascent) {
             left = low, low = high, at_low = at_high;
-            high = left + kGolden * (right - left), at_high = dual.at(high);
+            high = left + kGolden * (right - left), at_high = dual.look(high);
         } else {
             right = high, high = low, at_high = at_low;
-            low = right - kGolden * (right - left), at_low = dual.at(low);
+            low = right - kGolden * (right - left), at_low = dual.look(low);
         }
     }
     const bool take_low = at_low.ascent >= at_high.ascent;
@@ -140,15 +180,15 @@ LineSearchResult golden_line_search(const DualAlong<SegmentRange>& dual, double 
 }
 
 // A step that was settled beforehand. The dual may fall.
-template <class SegmentRange>
-LineSearchResult given_step(const DualAlong<SegmentRange>& dual, double gamma) {
+template <class SegmentRange, class Number>
+LineSearchResult given_step(const DualAlong<SegmentRange, Number>& dual, double gamma) {
     if (!(dual.gap > 0.0)) return dual.stay();
-    return dual.go(gamma, dual.at(gamma), 1);
+    return dual.go(gamma, dual.look(gamma), 1);
 }
 
 // One step of Newton's method on phi from the middle, cut to [0, 1]. The dual may fall.
-template <class SegmentRange>
-LineSearchResult one_newton_step(const DualAlong<SegmentRange>& dual) {
+template <class SegmentRange, class Number>
+LineSearchResult one_newton_step(const DualAlong<SegmentRange, Number>& dual) {
     if (!(dual.gap > 0.0)) return dual.stay();
     const auto middle = dual.at(0.5);
     const double gamma = middle.slope < 0.0 ? 0.5 - middle.phi / middle.slope : 0.5;
@@ -165,8 +205,8 @@ struct StepOptions {
     double size;          // of kFixed and kGuaranteed
 };
 
-template <class SegmentRange>
-LineSearchResult find_step(const StepOptions& options, const DualAlong<SegmentRange>& dual) {
+template <class SegmentRange, class Number>
+LineSearchResult find_step(const StepOptions& options, const DualAlong<SegmentRange, Number>& dual) {
     switch (options.rule) {
         case StepRule::kOneNewton:
             return one_newton_step(dual);

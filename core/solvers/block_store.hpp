@@ -64,6 +64,16 @@ class BlockStore {
         }
     }
 
+    // The row as it is kept, for one who can work with floats and doubles alike: calls work(float*) or work(double*).
+    template <class Work>
+    void with_row(Index i, const Work& work) {
+        if (single_) {
+            work(floats_.get() + offsets_[i]);
+        } else {
+            work(doubles_.get() + offsets_[i]);
+        }
+    }
+
     // To the numbers that would be read after writing these.
     void round(Index size, double* numbers) const {
         if (!single_) return;

@@ -63,15 +63,18 @@ class SDCA : public DualRun<F, SDCA<F>> {
     using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
     using typename Base::Slot, typename Base::Worker;
 
-    // Algorithm 2.
     void propose(Index i, Worker& worker, Slot& slot) {
+        tables_.with_row(i, [&](auto* mu) { propose(i, mu, worker, slot); });
+    }
+
+    // Algorithm 2, on mu where it is kept.
+    template <class Number>
+    void propose(Index i, Number* mu, Worker& worker, Slot& slot) {
         const Index size = field_.table_size(i), compact_size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, compact_size);
         double* m = room(worker.marginals, compact_size);
         double* delta = room(worker.candidate, size);
-        double* mu = room(worker.kept[0], size);
-        tables_.read(i, mu);
         const Stopwatch watch(&slot == &Base::slots_[0] && Base::oracle_calls() % kTimedEvery == 0);
 
         Base::score(slot, theta);
@@ -80,7 +83,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         const double entropy_of_nu = log_z - dot(compact_size, theta, m);
         slot.oracle_calls = 1;
 #pragma omp simd
-        for (Index k = 0; k < size; ++k) delta[k] -= mu[k];
+        for (Index k = 0; k < size; ++k) delta[k] -= static_cast<double>(mu[k]);
         field_.compact(i, delta, m);
         const double residual = dot(compact_size, theta, m);
         const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
@@ -95,8 +98,9 @@ class SDCA : public DualRun<F, SDCA<F>> {
         const LineSearchResult found =
             find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
         slot.search_seconds = watch.seconds() - before;
-        axpy(size, found.step, delta, mu);
-        tables_.write(i, mu);
+#pragma omp simd
+        for (Index k = 0; k < size; ++k)
+            mu[k] = static_cast<Number>(static_cast<double>(mu[k]) + found.step * delta[k]);
         slot.factor = -found.step * c / Base::l2();
         slot.evaluations = found.evaluations;
         slot.step = {gap, found.entropy, found.ascent, found.step};

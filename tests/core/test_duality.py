@@ -289,7 +289,7 @@ def test_the_step_solves_the_quadratic_of_a_tiny_displacement() -> None:
     theta = np.log(nu)
     gap = float(mu @ np.log(mu / nu))
     for quadratic in (0.1 * gap, gap, 10 * gap):
-        step = _core.line_search(
+        step, _, _, evaluations = _core.line_search(
             [(0, 3, 1.0)],
             mu,
             nu - mu,
@@ -298,7 +298,39 @@ def test_the_step_solves_the_quadratic_of_a_tiny_displacement() -> None:
             quadratic,
             -float(mu @ np.log(mu)),
             "newton",
-            1e-6,
+            1e-3,
             0.0,
-        )[0]
+        )
         assert step == pytest.approx(2 * gap / (2 * gap + quadratic), rel=1e-3)
+        assert evaluations == 1
+
+
+@pytest.mark.parametrize("quadratic", [1.0, 3.0, 10.0])
+@pytest.mark.parametrize("gap", [4.0, 8.0, 16.0])
+def test_the_first_step_reckons_with_a_start_at_a_single_label(gap: float, quadratic: float) -> None:
+    # mu is one label, nu has e^-gap there: the linear guess 2 gap / (2 gap + quadratic) is wrong by up to a half.
+    quadratic *= gap
+    nu = np.append(np.exp(-gap), np.full(9, -np.expm1(-gap) / 9))
+    mu = np.append(1.0, np.zeros(9))
+    residual = float(np.log(nu) @ (nu - mu))
+    step, _, ascent, evaluations = _core.line_search(
+        [(0, 10, 1.0)], mu, nu - mu, gap, residual, quadratic, 0.0, "newton", 0.1, 0.0
+    )
+
+    def ascent_at(steps: Any) -> Any:
+        there = mu + np.asarray(steps)[..., None] * (nu - mu)
+        logs = np.log(there, where=there > 0, out=np.zeros_like(there))
+        return -(there * logs).sum(-1) + steps * residual - steps**2 / 2 * quadratic
+
+    grid = np.linspace(0.0, 1.0, 10001)
+    assert ascent == pytest.approx(float(ascent_at(np.float64(step))), rel=1e-12)
+    assert ascent >= 0.98 * ascent_at(grid).max()
+    assert evaluations == 1
+
+
+@exact_rules
+@few_examples
+@given(search=searches())
+def test_a_coarse_line_search_leaves_little_ascent(search: Search, rule: str) -> None:
+    best = search.ascent(search.best_step())
+    assert search.run(0.1, rule)[2] >= 0.9 * best - 1e-9

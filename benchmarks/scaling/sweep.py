@@ -1,7 +1,7 @@
 """How time and memory grow with the shape of the problem: one axis at a time, exponents by least squares.
 
-For each axis (sequences n, length T, labels K, attributes a position, vocabulary, threads) and each of its values, in
-a process of its own: CPU seconds a pass of the default solver, CPU seconds to a certified 1e-3, and the peak of
+For each axis (sequences n, tiny sequences, length T, labels K, attributes a position, vocabulary, threads) and each of
+its values, in a process of its own: CPU seconds a pass of the default solver, CPU seconds to a certified 1e-3, and the peak of
 memory above the level before training. ``cost ~ size^exponent`` is fitted on log-log scales. Chains are generated
 (``generated.py``).
 
@@ -32,7 +32,8 @@ ROOT = Path(__file__).parents[2]
 
 SHAPE = {"n": 1000, "length": 20, "labels": 10, "attributes": 10, "vocabulary": 20_000, "threads": 1}
 AXES: dict[str, list[int]] = {
-    "n": [100, 1000, 10_000, 100_000],
+    "n": [1, 10, 100, 1000, 10_000, 100_000, 1_000_000],
+    "tiny": [1000, 10_000, 100_000, 1_000_000, 10_000_000],
     "length": [1, 10, 100, 1000, 10_000, 100_000],
     "labels": [5, 10, 25, 50, 100, 200, 500],
     "attributes": [3, 10, 30, 100],
@@ -41,6 +42,7 @@ AXES: dict[str, list[int]] = {
 }
 QUICK: dict[str, list[int]] = {
     "n": [100, 400],
+    "tiny": [100, 1000],
     "length": [1, 10, 100],
     "labels": [5, 10, 25, 50],
     "attributes": [3, 10],
@@ -49,16 +51,20 @@ QUICK: dict[str, list[int]] = {
 }
 MEASURES = {"pass": "CPU s a pass", "to_level": "CPU s to a certified 1e-3", "memory": "peak bytes above the start"}
 # No faster than this the cost of a pass may grow with the axis; of threads and vocabulary nothing is asked.
-LIMITS = {"n": 1.1, "length": 1.1, "labels": 2.0, "attributes": 1.1}
+LIMITS = {"n": 1.1, "tiny": 1.1, "length": 1.1, "labels": 2.0, "attributes": 1.1}
 TOKENS = 20_000  # of the axes on which n shrinks as blocks grow, so that a pass stays short
 LEAST = 10
 
 
 def shape_at(axis: str, value: int, quick: bool) -> dict[str, int]:
     """The problem at one point of an axis: all else as in ``SHAPE``, but n such that the work fits."""
+    if axis == "tiny":  # as many sequences as fit
+        return {**SHAPE, "n": value, "length": 2, "labels": 3, "attributes": 3}
     shape = {**SHAPE, axis: value}
     if quick:
         shape["n"] = value if axis == "n" else 100
+    if axis == "threads":
+        shape["n"] = 100 if quick else 10_000
     if axis == "length":
         shape["n"] = max(1, (TOKENS // 10 if quick else TOKENS) // value)
     if axis == "labels":

@@ -115,8 +115,10 @@ class DualRun {
     void adopt_confirmed() {
         weights_.swap(confirmation_.weights());
         entropy_.swap(confirmation_.entropies());
-        for (Index i : sampler_.order()) {
-            method().repair(i, workers_[0]);
+        const std::vector<Index>& order = sampler_.order();
+        Team(threads_).for_each(draws_per_pass(),
+                                [&](Index k, Index member) { method().repair(order[k], workers_[member]); });
+        for (Index i : order) {
             sampler_.record(i, confirmation_.gaps()[i]);
             remaining_[i] = confirmation_.gaps()[i];
         }

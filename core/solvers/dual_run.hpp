@@ -34,10 +34,6 @@
 
 namespace dualfield {
 
-struct Concurrency {
-    Index threads, window;
-};
-
 template <DualField F, class Method>
 class DualRun {
    public:

@@ -7,9 +7,12 @@
 //
 // Updates come in *windows* of different blocks. All blocks of a window look at the same weights, each on whatever thread
 // is free; then the method takes its steps in the order of the draws, and each thread writes its part of the weights. So
-// nothing depends on the timing of threads. The first steps of a window are those of one block at a time; a later one
-// lacks what the steps before it in the window would have changed in its own gradient, one of the m that d is made of. A
-// window of at most m/8 blocks makes that little, at the start too, where few have been seen.
+// nothing depends on the timing of threads. A step lacks what the steps before it in the window would have changed in its
+// own gradient. Where all blocks have curvature h along some direction, steps alpha on m of them follow
+//     m w'' + (1 - alpha h t) w' + alpha h w = 0      (time in updates; a gradient is t late),
+// which grows once alpha h t > 1. The step is about 1/L, and h about L times the cosine between the changes of different
+// blocks' gradients, as found in earlier windows: small on text, near one where attributes are dense. A window is kept as
+// short as 1 + 1/cosine, and as m/8 where few have been seen.
 #pragma once
 
 #include <algorithm>
@@ -112,7 +115,9 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
 
    private:
     static constexpr Index kNone = -1;
-    static constexpr Index kSeenForEach = 8;  // block of a window
+    static constexpr Index kSeenForEach = 8;    // block of a window
+    static constexpr Index kMeasuredEvery = 4;  // windows, once all blocks have been seen
+    static constexpr double kLeastCosine = 1e-6;
 
     // Scratch of one thread.
     struct Worker {
@@ -130,6 +135,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     // What the visit of a block found.
     struct Slot {
         Draw drawn;
+        double along;         // <d, change> before the window, where measured
         double loss, length;  // length: of the change of c_i g_i
         double tried, found;  // L_i before and after the search
         Index oracle_calls;
@@ -145,15 +151,18 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             const Index size =
                 fill_window(Base::active_count() - (Base::updates_ + done) % Base::active_count(), again);
             order_by_length(size);
-            team.for_each(size, [&](Index k, Index member) { visit(slots_[schedule_[k]], workers_[member]); });
-            done += take_steps(size, team);
+            const bool measured = size > 1 && (seen_ < Base::active_count() || ++windows_ % kMeasuredEvery == 0);
+            team.for_each(size,
+                          [&](Index k, Index member) { visit(slots_[schedule_[k]], workers_[member], measured); });
+            done += take_steps(size, measured, team);
         } while (again.block != kNone && !Base::diverged_);
         return done;
     }
 
     Index fill_window(Index left_in_pass, Draw& again) {
         const Index window = static_cast<Index>(slots_.size());
-        const Index most = std::min({window, left_in_pass, std::max(Index{1}, seen_ / kSeenForEach)});
+        const Index most = std::min({window, left_in_pass, std::max(Index{1}, seen_ / kSeenForEach),
+                                     static_cast<Index>(1.0 + 1.0 / std::max(cosine_, kLeastCosine))});
         Index size = 0, new_ones = 0;
         while (size < most) {
             const Draw drawn = again.block == kNone ? draw(new_ones) : std::exchange(again, Draw{});
@@ -178,7 +187,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     }
 
     // Looks at a block, under the weights of the window; nothing of the run changes but what is kept of its marginals.
-    void visit(Slot& slot, Worker& worker) {
+    void visit(Slot& slot, Worker& worker, bool measured) {
         const Index i = slot.drawn.block;
         const F& field = Base::field_;
         const Index size = field.compact_size(i);
@@ -202,19 +211,36 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             m[k] = change;
         }
         slot.length = field.sample_weight(i) * std::sqrt(field.pull(i, m, slot.change));
+        if (measured) slot.along = weights_.product_with_drift(slot.change);
     }
 
     // Takes the steps of a window, until one cannot be taken; returns how many there were.
-    Index take_steps(Index size, Team& team) {
+    Index take_steps(Index size, bool measured, Team& team) {
+        const Index settlings = weights_.settlings();
         Index done = 0;
         while (done < size && take_step(slots_[done], team)) ++done;
-        weights_.catch_up(team);
+        const double products = weights_.catch_up(team, measured);
+        if (measured && done == size && weights_.settlings() == settlings) measure_cosine(size, products);
         since_settled_ += done;
         if (since_settled_ >= 4 * Base::active_count()) {
             weights_.settle(team);
             since_settled_ = 0;
         }
         return done;
+    }
+
+    // `products` sums <d, change> with the d that earlier blocks of the window had changed; between them and `along` are the
+    // products of changes with each other. Their mean, over that of squares, is the cosine.
+    void measure_cosine(Index size, double products) {
+        constexpr double kForget = 0.1;
+        double squares = 0.0;
+        for (Index k = 0; k < size; ++k) {
+            products -= Base::field_.sample_weight(slots_[k].drawn.block) * slots_[k].along;
+            squares += slots_[k].length * slots_[k].length;
+        }
+        if (!(squares > 0.0)) return;
+        const double found = 2.0 * products / (static_cast<double>(size - 1) * squares);
+        cosine_ += kForget * (std::clamp(found, 0.0, 1.0) - cosine_);
     }
 
     bool take_step(const Slot& slot, Team& team) {
@@ -312,7 +338,8 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         archive.array("quiet", quiet_);
         archive.array("skip", skip_);
         archive.scalars("smoothness", {&constant_, &largest_});
-        archive.scalars("since_settled", {&since_settled_});
+        archive.scalars("since_settled", {&since_settled_, &windows_});
+        archive.scalars("cosine", {&cosine_});
         seen_ = std::count_if(visits_.begin(), visits_.end(), [](Index visits) { return visits > 0; });
         std::vector<double> constants(sampling_ == GradientSampling::uniform ? 0 : visits_.size());
         for (std::size_t i = 0; i < constants.size(); ++i) constants[i] = constants_.weight(static_cast<Index>(i));
@@ -331,7 +358,8 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     std::vector<Index> quiet_, skip_;  // searches in a row that changed nothing; visits that will not search
     std::vector<double> losses_;       // at the last visit
     std::vector<Index> unseen_;        // the first n - seen_ are the blocks that nus has not drawn
-    Index seen_ = 0, since_settled_ = 0;
+    Index seen_ = 0, since_settled_ = 0, windows_ = 0;
+    double cosine_ = 1.0;  // between the changes of different blocks
     std::vector<Index> offsets_;
     std::vector<double> marginals_;  // m_i, block after block; none for blocks of sample weight zero
 };

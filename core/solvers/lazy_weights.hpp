@@ -9,6 +9,7 @@
 // and d is kept until catch_up(), where each thread writes its part. In between nothing is read.
 #pragma once
 
+#include <numeric>
 #include <vector>
 
 #include "fields/field.hpp"
@@ -83,17 +84,29 @@ class LazyWeights {
     void add_later(double x, const Direction& direction) { later_.push_back({&direction, x / s_, 0.0}); }
     void add_to_drift_later(double x, const Direction& direction) { later_.push_back({&direction, a_ * x, x}); }
 
-    void catch_up(Team& team) {
-        if (later_.empty()) return;
+    void catch_up(Team& team) { catch_up(team, false); }
+
+    // Where measured, returns the sum of <d, change of d>, d being at each change what the ones before it have made of it.
+    double catch_up(Team& team, bool measured) {
+        if (later_.empty()) return 0.0;
+        std::vector<double> products(team.size(), 0.0);
         team.run([&](Index member) {
             const Part part{member, team.size()};
             for (const Change& change : later_) {
+                if (measured && change.of_d != 0.0)
+                    products[member] += change.of_d * field_.product(d_.data(), *change.direction, part);
                 if (change.of_d != 0.0) field_.apply(d_.data(), change.of_d, *change.direction, part);
                 if (change.of_v != 0.0) field_.apply(v_.data(), change.of_v, *change.direction, part);
             }
         });
         later_.clear();
+        return std::accumulate(products.begin(), products.end(), 0.0);
     }
+
+    Index settlings() const { return settlings_; }  // how often w was made plain, by shrink() too
+
+    // <d, direction>, as of the last catch_up().
+    double product_with_drift(const Direction& direction) const { return field_.product(d_.data(), direction, Part{}); }
 
     // Counts w once more in the average.
     void count() {
@@ -111,6 +124,7 @@ class LazyWeights {
             if (!u_.empty()) axpy(end - first, -total_, v_.data() + first, u_.data() + first);
             read(first, end, v_.data());
         });
+        ++settlings_;
         total_ = 0.0;
         s_ = 1.0;
         a_ = 0.0;
@@ -161,6 +175,7 @@ class LazyWeights {
     std::vector<double> v_, d_, u_;
     double s_ = 1.0, a_ = 0.0;
     double total_ = 0.0, counted_ = 0.0;  // A, and how many w it stands for
+    Index settlings_ = 0;
     std::vector<Change> later_;
     std::vector<double> scratch_;
 };

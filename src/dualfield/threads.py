@@ -24,7 +24,7 @@ def thread_count(n_jobs: int | None, owner: str = "") -> int:
 
 
 def shared_updates(n_jobs: int | None, n_blocks: int, owner: str = "") -> tuple[int, int]:
-    """How many threads of ``n_jobs`` a method that updates blocks has work for, and how many updates they share at a time.
+    """How many threads a method that updates blocks has work for, and how many updates they share at a time.
 
     Examples
     --------

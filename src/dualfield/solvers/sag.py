@@ -41,9 +41,10 @@ class SAG(Solver):
         ``L_i + L_mean + 2λ``; ``L_i`` starts at 1 and halves before each search; α moves from the cautious step
         ``1/(L_max + λ)`` to that of "nus*" as blocks are seen.
     n_jobs : int or None
-        Threads; −1 for all cores. With more than one, 8 blocks a thread are visited at a time under the same weights, or
-        one in eight of those seen so far where that is fewer; then the steps are taken one by one. The result depends on
-        how many threads there are, but not on their timing.
+        Threads; −1 for all cores. With more than one, up to 8 blocks a thread are visited at a time under the same
+        weights; then the steps are taken one by one. They are fewer the more the gradients of blocks have in common,
+        down to 2 with dense attributes, where threads gain nothing. The result depends on how many threads there are,
+        but not on their timing.
 
     Examples
     --------

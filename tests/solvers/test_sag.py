@@ -143,7 +143,7 @@ def test_a_window_takes_the_steps_of_its_blocks_one_after_the_other(method: str,
     full = WrittenOut(field)
     core = compiled(method, field)(field.core, sampling_index(method, sampling), 2, 3, 2)
     w, kept, seen = np.zeros(field.dimension), np.zeros((field.n_blocks, field.dimension)), set()
-    sizes = []
+    sizes, windows, cosine = [], 0, 1.0
     while core.updates < 6 * full.n:
         constants = Constants(core, sampling, full)
         blocks = window(core)
@@ -175,11 +175,19 @@ def test_a_window_takes_the_steps_of_its_blocks_one_after_the_other(method: str,
             outcomes.append(at)
         w = min(outcomes, key=lambda at: np.abs(at - core.weights()).max())
         close(core.weights(), w)
+        changes = np.array([gradients[i] - kept[i] for i in blocks])
+        assert len(blocks) <= max(1, min(3, len(seen) // 8, int(1 + 1 / cosine)))
+        if len(blocks) > 1:
+            windows += len(seen) == full.n
+            if len(seen) < full.n or windows % 4 == 0:
+                squares, square = (changes**2).sum(), (changes.sum(axis=0) ** 2).sum()
+                found = (square - squares) / ((len(blocks) - 1) * squares)
+                cosine += 0.1 * (np.clip(found, 0, 1) - cosine)
+        assert core.save()["cosine"] == pytest.approx(cosine, rel=1e-6)
         for i in blocks:
             kept[i] = gradients[i]
             seen.add(i)
-    assert sizes[:8] == [1] * 8  # one in eight of those seen
-    assert max(sizes) == 3
+    assert 2 in sizes
     check_estimate(core, full, kept, w)
 
 

@@ -10,8 +10,9 @@
 // nothing depends on the timing of threads. A step lacks what the steps before it in the window would have changed in its
 // own gradient. Where all blocks have curvature h along some direction, steps alpha on m of them follow
 //     m w'' + (1 - alpha h t) w' + alpha h w = 0      (time in updates; a gradient is t late),
-// which grows once alpha h t > 1. The step is about 1/L, and h about L times the cosine between the changes of different
-// blocks' gradients, as found in earlier windows: small on text, near one where attributes are dense. A window is kept as
+// which grows once alpha h t > 1. The step is about 1/L, and h at most about L times the root mean square of the cosine
+// between changes of different blocks' gradients, as found in earlier windows: small on text, near one where attributes are
+// dense. A window is kept as
 // short as 1 + 1/cosine, and as m/8 where few have been seen.
 #pragma once
 
@@ -219,8 +220,11 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         const Index settlings = weights_.settlings();
         Index done = 0;
         while (done < size && take_step(slots_[done], team)) ++done;
-        const double products = weights_.catch_up(team, measured);
-        if (measured && done == size && weights_.settlings() == settlings) measure_cosine(size, products);
+        if (measured && done == size && weights_.settlings() == settlings) {
+            measure_cosine(size, weights_.catch_up_and_measure(team));
+        } else {
+            weights_.catch_up(team);
+        }
         since_settled_ += done;
         if (since_settled_ >= 4 * Base::active_count()) {
             weights_.settle(team);
@@ -229,18 +233,21 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         return done;
     }
 
-    // `products` sums <d, change> with the d that earlier blocks of the window had changed; between them and `along` are the
-    // products of changes with each other. Their mean, over that of squares, is the cosine.
-    void measure_cosine(Index size, double products) {
+    // products[k] is <d, change> of a block with the d that earlier blocks of the window had changed; what is between it and
+    // `along` is the product with the sum of their changes. Changes point either way along a common direction, so what counts
+    // is the squares: their mean over that of orthogonal sums, the squared cosine, and more where all point one way.
+    void measure_cosine(Index size, const std::vector<double>& products) {
         constexpr double kForget = 0.1;
-        double squares = 0.0;
+        double earlier = 0.0, found = 0.0, largest = 0.0;
         for (Index k = 0; k < size; ++k) {
-            products -= Base::field_.sample_weight(slots_[k].drawn.block) * slots_[k].along;
-            squares += slots_[k].length * slots_[k].length;
+            const double c = Base::field_.sample_weight(slots_[k].drawn.block);
+            const double square = slots_[k].length * slots_[k].length, product = c * (products[k] - slots_[k].along);
+            found += product * product;
+            largest += square * earlier;
+            earlier += square;
         }
-        if (!(squares > 0.0)) return;
-        const double found = 2.0 * products / (static_cast<double>(size - 1) * squares);
-        cosine_ += kForget * (std::clamp(found, 0.0, 1.0) - cosine_);
+        if (!(largest > 0.0)) return;
+        cosine_ += kForget * (std::min(std::sqrt(found / largest), 1.0) - cosine_);
     }
 
     bool take_step(const Slot& slot, Team& team) {

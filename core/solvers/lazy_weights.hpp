@@ -9,7 +9,7 @@
 // and d is kept until catch_up(), where each thread writes its part. In between nothing is read.
 #pragma once
 
-#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "fields/field.hpp"
@@ -84,23 +84,28 @@ class LazyWeights {
     void add_later(double x, const Direction& direction) { later_.push_back({&direction, x / s_, 0.0}); }
     void add_to_drift_later(double x, const Direction& direction) { later_.push_back({&direction, a_ * x, x}); }
 
-    void catch_up(Team& team) { catch_up(team, false); }
+    void catch_up(Team& team) {
+        team.run([&](Index member) {
+            for (const Change& change : later_) make(change, {member, team.size()});
+        });
+        later_.clear();
+    }
 
-    // Where measured, returns the sum of <d, change of d>, d being at each change what the ones before it have made of it.
-    double catch_up(Team& team, bool measured) {
-        if (later_.empty()) return 0.0;
-        std::vector<double> products(team.size(), 0.0);
+    // The same, and <d, direction> of each change of d, as earlier ones have made d.
+    std::vector<double> catch_up_and_measure(Team& team) {
+        std::vector<std::vector<double>> of_members(team.size());
         team.run([&](Index member) {
             const Part part{member, team.size()};
             for (const Change& change : later_) {
-                if (measured && change.of_d != 0.0)
-                    products[member] += change.of_d * field_.product(d_.data(), *change.direction, part);
-                if (change.of_d != 0.0) field_.apply(d_.data(), change.of_d, *change.direction, part);
-                if (change.of_v != 0.0) field_.apply(v_.data(), change.of_v, *change.direction, part);
+                if (change.of_d != 0.0)
+                    of_members[member].push_back(field_.product(d_.data(), *change.direction, part));
+                make(change, part);
             }
         });
         later_.clear();
-        return std::accumulate(products.begin(), products.end(), 0.0);
+        for (Index member = 1; member < team.size(); ++member)
+            axpy(static_cast<Index>(of_members[0].size()), 1.0, of_members[member].data(), of_members[0].data());
+        return std::move(of_members[0]);
     }
 
     Index settlings() const { return settlings_; }  // how often w was made plain, by shrink() too
@@ -170,6 +175,11 @@ class LazyWeights {
         const Direction* direction;
         double of_v, of_d;  // v += of_v * direction, d += of_d * direction
     };
+
+    void make(const Change& change, const Part& part) {
+        if (change.of_d != 0.0) field_.apply(d_.data(), change.of_d, *change.direction, part);
+        if (change.of_v != 0.0) field_.apply(v_.data(), change.of_v, *change.direction, part);
+    }
 
     const F& field_;
     std::vector<double> v_, d_, u_;

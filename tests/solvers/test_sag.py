@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,13 @@ def window(core: Any) -> list[int]:
         core.restore({**state, "random": random.integers(2**63, size=4, dtype=np.uint64)})
 
 
+def common(changes: list[Any]) -> float:
+    """The root mean square of the cosines of each change with the sum of those before it, were these orthogonal."""
+    products = [(changes[k] @ sum(changes[:k])) ** 2 for k in range(1, len(changes))]
+    squares = [(x @ x) * (y @ y) for x, y in combinations(changes, 2)]
+    return min(1.0, np.sqrt(sum(products) / sum(squares)))
+
+
 def searched(full: WrittenOut, i: int, w: Any, L: float) -> float:
     """The doubled L of the search."""
     while full.blocks[i].gradient(w) @ full.blocks[i].gradient(w) > 1e-8 and not gain_is_enough(full, i, w, L, 1e-14):
@@ -172,17 +179,14 @@ def test_a_window_takes_the_steps_of_its_blocks_one_after_the_other(method: str,
                         change / probabilities[i] + gradients_kept.sum(axis=0) / full.n + constants.lam * at
                     )
                     gradients_kept[i] = gradients[i]
-            outcomes.append(at)
-        w = min(outcomes, key=lambda at: np.abs(at - core.weights()).max())
+            outcomes.append((at, order))
+        w, order = min(outcomes, key=lambda outcome: np.abs(outcome[0] - core.weights()).max())
         close(core.weights(), w)
-        changes = np.array([gradients[i] - kept[i] for i in blocks])
         assert len(blocks) <= max(1, min(3, len(seen) // 8, int(1 + 1 / cosine)))
         if len(blocks) > 1:
             windows += len(seen) == full.n
             if len(seen) < full.n or windows % 4 == 0:
-                squares, square = (changes**2).sum(), (changes.sum(axis=0) ** 2).sum()
-                found = (square - squares) / ((len(blocks) - 1) * squares)
-                cosine += 0.1 * (np.clip(found, 0, 1) - cosine)
+                cosine += 0.1 * (common([gradients[i] - kept[i] for i in order]) - cosine)
         assert core.save()["cosine"] == pytest.approx(cosine, rel=1e-6)
         for i in blocks:
             kept[i] = gradients[i]

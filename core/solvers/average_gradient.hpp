@@ -12,8 +12,7 @@
 //     m w'' + (1 - alpha h t) w' + alpha h w = 0      (time in updates; a gradient is t late),
 // which grows once alpha h t > 1. The step is about 1/L, and h at most about L times the root mean square of the cosine
 // between changes of different blocks' gradients, as found in earlier windows: small on text, near one where attributes are
-// dense. A window is kept as
-// short as 1 + 1/cosine, and as m/8 where few have been seen.
+// dense. A window is kept as short as 1 + 1/cosine, and as m/8 where few have been seen.
 #pragma once
 
 #include <algorithm>

@@ -63,7 +63,7 @@ void bind_average_gradient(nb::module_& m, const char* name) {
             require(0 <= sampling && sampling <= 2, "there is no such sampling");
             require(threads >= 1, "there must be a thread");
             require(window >= 1, "a window has at least one block");
-            new (self) Solver(field, static_cast<GradientSampling>(sampling), Concurrency{threads, window}, seed);
+            new (self) Solver(field, static_cast<GradientSampling>(sampling), threads, window, seed);
         },
         "field"_a, "sampling"_a, "threads"_a, "window"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);

@@ -38,12 +38,12 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     friend Base;
 
    public:
-    AverageGradientRun(const F& field, GradientSampling sampling, const Concurrency& concurrency, std::uint64_t seed)
-        : Base(field, seed, concurrency.threads),
+    AverageGradientRun(const F& field, GradientSampling sampling, Index threads, Index window, std::uint64_t seed)
+        : Base(field, seed, threads),
           weights_(field, Lazy::drifting),
           sampling_(sampling),
-          workers_(concurrency.threads, Worker(field)),
-          slots_(concurrency.window),
+          workers_(threads, Worker(field)),
+          slots_(window),
           constants_(sampling == GradientSampling::uniform ? 0 : field.blocks()),
           visits_(field.blocks(), 0),
           quiet_(field.blocks(), 0),

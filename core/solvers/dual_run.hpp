@@ -34,6 +34,10 @@
 
 namespace dualfield {
 
+struct Concurrency {
+    Index threads, window;
+};
+
 template <DualField F, class Method>
 class DualRun {
    public:

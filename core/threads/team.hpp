@@ -15,11 +15,6 @@
 
 namespace dualfield {
 
-// How many threads a method has, and how many of its updates they share at a time.
-struct Concurrency {
-    Index threads, window;
-};
-
 class Team {
    public:
     explicit Team(Index size) {

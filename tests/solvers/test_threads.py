@@ -16,7 +16,7 @@ from dualfield.datasets import travel_sentences
 from dualfield.fields import Chain, Field, Multiclass
 from dualfield.solvers import SAG, SAGA, Hybrid, Solver, resolve
 from dualfield.solvers.base import compiled
-from dualfield.threads import WINDOW_OF_A_THREAD
+from dualfield.solvers.dual import WINDOW_OF_A_THREAD
 from tests.zoo import PROBLEMS, finish, problem
 
 every_kind = pytest.mark.parametrize(

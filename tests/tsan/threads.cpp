@@ -87,7 +87,7 @@ void descend(Make&& make) {
 template <class Solver, class F>
 void average(const F& field, GradientSampling sampling) {
     constexpr Index kWindow = 6;
-    Solver alone(field, sampling, {1, kWindow}, 0), shared(field, sampling, {kThreads, kWindow}, 0);
+    Solver alone(field, sampling, 1, kWindow, 0), shared(field, sampling, kThreads, kWindow, 0);
     for (auto* solver : {&alone, &shared}) {
         for (int pass = 0; pass < 10; ++pass) solver->run(solver->updates_per_pass(), kForever);
         solver->estimate();

@@ -13,9 +13,12 @@ import numpy.typing as npt
 from dualfield.fields import Field
 from dualfield.memory import check_memory
 from dualfield.solvers.base import Bound, MarginalsRun, Solver, check_count, check_number, compiled
-from dualfield.threads import shared_updates, thread_count
+from dualfield.threads import thread_count
 
 __all__ = ["DualRun", "DualSolver", "Memory", "Sampling", "one_of"]
+
+WINDOW_OF_A_THREAD = 8  # updates; more of them wait for each other less, and know less of each other
+LEAST_BLOCKS_OF_A_THREAD = 4  # fewer in all the data are not worth it
 
 LARGE = 64e6  # bytes of duals, from which on "auto" halves them
 FINEST = 1e-7  # relative gap that duals kept in float32 reach where the penalty is not weak
@@ -84,11 +87,13 @@ class DualSolver(Solver):
 
     def _draws(self, n_blocks: int) -> tuple[str, float, int, int, int, bool]:
         """The rule, its share of the draws, the period of permutations, threads, window, and acceleration."""
+        threads = min(thread_count(self.n_jobs, self.name), max(1, n_blocks // LEAST_BLOCKS_OF_A_THREAD))
         return (
             self.sampling,
             float(self.non_uniformity),
             0 if self.sampling == "uniform" else int(self.permutation_every),
-            *shared_updates(self.n_jobs, n_blocks, self.name),
+            threads,
+            1 if threads == 1 else WINDOW_OF_A_THREAD * threads,
             self.accelerate,
         )
 

@@ -8,11 +8,13 @@ from typing import ClassVar, Literal
 from dualfield.fields import Field
 from dualfield.solvers.base import Solver, compiled
 from dualfield.solvers.primal import PrimalRun
-from dualfield.threads import shared_updates, thread_count
+from dualfield.threads import thread_count
 
-__all__ = ["SAG", "AverageGradientRun", "sampling_index"]
+__all__ = ["SAG", "AverageGradientRun", "sampling_index", "shared_visits"]
 
 _SAMPLINGS = ("uniform", "nus", "nus*")
+_WINDOW_OF_A_THREAD = 8  # visits at most; the core takes fewer where the gradients of blocks have much in common
+_LEAST_BLOCKS_OF_A_THREAD = 8  # fewer leave no window to share
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class SAG(Solver):
 
     def start(self, field: Field, seed: int) -> AverageGradientRun:
         """Bind to a field, at weights zero."""
-        threads, window = shared_updates(self.n_jobs, field.n_blocks, self.name)
+        threads, window = shared_visits(self.n_jobs, field.n_blocks)
         sampling = sampling_index(self.name, self.sampling)
         core = compiled("SAG", field)(field.core, sampling, threads, window, seed)
         return AverageGradientRun(self, field, core)
@@ -76,6 +78,12 @@ def sampling_index(owner: str, sampling: str) -> int:
     if sampling not in _SAMPLINGS:
         raise ValueError(f"{owner}: sampling must be 'nus*', 'nus' or 'uniform'; got {sampling!r}.")
     return _SAMPLINGS.index(sampling)
+
+
+def shared_visits(n_jobs: int | None, n_blocks: int) -> tuple[int, int]:
+    """How many threads there is work for, and how many visits they share at a time at most."""
+    threads = min(thread_count(n_jobs), max(1, n_blocks // _LEAST_BLOCKS_OF_A_THREAD))
+    return threads, 1 if threads == 1 else _WINDOW_OF_A_THREAD * threads
 
 
 class AverageGradientRun(PrimalRun):

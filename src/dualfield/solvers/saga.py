@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import Solver, compiled
-from dualfield.solvers.sag import AverageGradientRun, sampling_index
-from dualfield.threads import shared_updates, thread_count
+from dualfield.solvers.sag import AverageGradientRun, sampling_index, shared_visits
+from dualfield.threads import thread_count
 
 __all__ = ["SAGA"]
 
@@ -49,7 +49,7 @@ class SAGA(Solver):
 
     def start(self, field: Field, seed: int) -> AverageGradientRun:
         """Bind to a field, at weights zero."""
-        threads, window = shared_updates(self.n_jobs, field.n_blocks, self.name)
+        threads, window = shared_visits(self.n_jobs, field.n_blocks)
         sampling = sampling_index(self.name, self.sampling)
         core = compiled("SAGA", field)(field.core, sampling, threads, window, seed)
         return AverageGradientRun(self, field, core)

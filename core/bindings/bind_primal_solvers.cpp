@@ -58,12 +58,14 @@ void bind_average_gradient(nb::module_& m, const char* name) {
     nb::class_<Solver> bound(m, name);
     bound.def(
         "__init__",
-        [](Solver* self, const F& field, int sampling, std::uint64_t seed) {
+        [](Solver* self, const F& field, int sampling, Index threads, Index window, std::uint64_t seed) {
             check_trainable(field);
             require(0 <= sampling && sampling <= 2, "there is no such sampling");
-            new (self) Solver(field, static_cast<GradientSampling>(sampling), seed);
+            require(threads >= 1, "there must be a thread");
+            require(window >= 1, "a window has at least one block");
+            new (self) Solver(field, static_cast<GradientSampling>(sampling), threads, window, seed);
         },
-        "field"_a, "sampling"_a, "seed"_a, nb::keep_alive<1, 2>());
+        "field"_a, "sampling"_a, "threads"_a, "window"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);
     bound.def("estimate", &Solver::estimate).def_prop_ro("smoothness", &Solver::smoothness);
 }

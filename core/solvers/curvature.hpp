@@ -6,8 +6,12 @@
 // coefficients, given <s_i, y_j> and <y_i, y_j> for i <= j, <s_i, g> and <y_i, g> (Chen, Wang and Zhou 2014). On
 // millions of weights H costs what is read and written. Here that is every pair twice, once for the products and once for
 // the combination; the recursion on vectors also reads or writes the one it works on six times a pair.
+//
+// Pairs are kept in single precision, which halves that: H need only be positive and describe the curvature about right.
+// All products are those of the pairs as kept, and taken in double precision, so that H is what the formula says.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <type_traits>
@@ -36,18 +40,11 @@ class Curvature {
     void remember(const double* from, const double* to, const double* gradient_from, const double* gradient_to,
                   Team& team) {
         Pair pair = count() < most_ ? new_pair() : take_oldest();
-        double *s = pair.s.get(), *y = pair.y.get();
-        const auto [product] = sum_over_chunks<1>(team, dimension_, [&](Index first, Index end) {
-            double total = 0.0;
-#pragma omp simd reduction(+ : total)
-            for (Index k = first; k < end; ++k) {
-                s[k] = to[k] - from[k];
-                y[k] = gradient_to[k] - gradient_from[k];
-                total += s[k] * y[k];
-            }
-            return std::array{total};
-        });
-        if (product > 0.0) pairs_.push_back(std::move(pair));
+        Filled filled = fill(pair, from, to, gradient_from, gradient_to, team);
+        pair.unit_s = unit_of(filled.largest_s);
+        pair.unit_y = unit_of(filled.largest_y);
+        if (pair.unit_s != 1.0 || pair.unit_y != 1.0) filled = fill(pair, from, to, gradient_from, gradient_to, team);
+        if (filled.product > 0.0 && std::isfinite(filled.product)) pairs_.push_back(std::move(pair));
     }
 
     // out = H g; without any pair out = g. then(first, end) sees each stretch of out while it is in the cache; returns the
@@ -71,25 +68,33 @@ class Curvature {
         const Index d = dimension_;
         std::vector<double> flat;
         for (const Pair& pair : pairs_) {
-            flat.insert(flat.end(), pair.s.get(), pair.s.get() + d);
-            flat.insert(flat.end(), pair.y.get(), pair.y.get() + d);
+            for (Index k = 0; k < d; ++k) flat.push_back(pair.unit_s * pair.s[k]);
+            for (Index k = 0; k < d; ++k) flat.push_back(pair.unit_y * pair.y[k]);
         }
         archive.flexible("corrections", flat, 2 * d, most_);
         if (!archive.loading()) return;
         clear();
         for (auto at = flat.begin(); at < flat.end(); at += 2 * d) {
-            pairs_.push_back(new_pair());
-            std::copy(at, at + d, pairs_.back().s.get());
-            std::copy(at + d, at + 2 * d, pairs_.back().y.get());
+            Pair& pair = pairs_.emplace_back(new_pair());
+            pair.unit_s = unit_of(largest_magnitude(d, &*at));
+            pair.unit_y = unit_of(largest_magnitude(d, &*at + d));
+            for (Index k = 0; k < d; ++k) {
+                pair.s[k] = static_cast<float>(at[k] / pair.unit_s);
+                pair.y[k] = static_cast<float>(at[d + k] / pair.unit_y);
+            }
         }
     }
 
    private:
     // Weights: long enough that memory streams, and the few vectors at work stay in the cache.
-    static constexpr Index kBlock = 4096;
+    static constexpr Index kBlock = 8192;
 
     struct Pair {
-        std::unique_ptr<double[]> s, y;  // not filled before the threads do: each then has its pages near
+        std::unique_ptr<float[]> s, y;  // not filled before the threads do: each then has its pages near
+        double unit_s = 1.0, unit_y = 1.0;
+    };
+    struct Filled {
+        double product, largest_s, largest_y;
     };
     struct Products {
         double s, y;
@@ -103,17 +108,56 @@ class Curvature {
     // All vectors over some weights: those of a block, or the free ones among them.
     struct View {
         Index size;
-        std::vector<const double*> s, y;
+        std::vector<const float*> s, y;
         const double* g;
-        std::vector<std::int32_t> places;        // of the free weights in the block
-        std::vector<double> selected, combined;  // the vectors' values there; the result's
+        std::vector<std::int32_t> places;          // of the free weights in the block
+        std::vector<float> selected;               // the pairs' values there
+        std::vector<double> selected_g, combined;  // g's, and the result's
     };
 
     Index count() const { return static_cast<Index>(pairs_.size()); }
 
     Pair new_pair() const {
-        return {std::make_unique_for_overwrite<double[]>(dimension_),
-                std::make_unique_for_overwrite<double[]>(dimension_)};
+        return {std::make_unique_for_overwrite<float[]>(dimension_),
+                std::make_unique_for_overwrite<float[]>(dimension_)};
+    }
+
+    // A power of two to divide by before numbers of that size are kept: 1, unless they come near the ends of what floats hold.
+    static double unit_of(double largest) {
+        constexpr double kSmall = 0x1p-60, kLarge = 0x1p+100;
+        if (!(largest > 0.0) || !std::isfinite(largest) || (kSmall < largest && largest < kLarge)) return 1.0;
+        return std::ldexp(1.0, std::ilogb(largest));
+    }
+
+    // Writes the differences, in the units of the pair.
+    Filled fill(Pair& pair, const double* from, const double* to, const double* gradient_from,
+                const double* gradient_to, Team& team) const {
+        float *s = pair.s.get(), *y = pair.y.get();
+        const double by_s = 1.0 / pair.unit_s, by_y = 1.0 / pair.unit_y;
+        std::vector<Filled> of_members(team.size(), {0.0, 0.0, 0.0});
+        const std::vector<double> product =
+            sums_over_chunks(team, dimension_, 1, [&](Index first, Index end, double* sum, Index member) {
+                double total = 0.0, largest_s = 0.0, largest_y = 0.0;
+#pragma omp simd reduction(+ : total) reduction(max : largest_s, largest_y)
+                for (Index k = first; k < end; ++k) {
+                    const double step = to[k] - from[k], change = gradient_to[k] - gradient_from[k];
+                    s[k] = static_cast<float>(by_s * step);
+                    y[k] = static_cast<float>(by_y * change);
+                    total += static_cast<double>(s[k]) * static_cast<double>(y[k]);
+                    largest_s = std::abs(step) > largest_s ? std::abs(step) : largest_s;
+                    largest_y = std::abs(change) > largest_y ? std::abs(change) : largest_y;
+                }
+                *sum = total;
+                Filled& found = of_members[member];
+                found.largest_s = std::max(found.largest_s, largest_s);
+                found.largest_y = std::max(found.largest_y, largest_y);
+            });
+        Filled all{product[0], 0.0, 0.0};
+        for (const Filled& found : of_members) {
+            all.largest_s = std::max(all.largest_s, found.largest_s);
+            all.largest_y = std::max(all.largest_y, found.largest_y);
+        }
+        return all;
     }
 
     Pair take_oldest() {
@@ -166,14 +210,16 @@ class Curvature {
             if (size == view.size) return false;
             view.size = size;
             view.combined.resize(kBlock);
-            view.selected.resize((2 * n + 1) * kBlock);
-            double* to = view.selected.data();
-            const auto select = [&](const double*& x) {
+            view.selected_g.resize(kBlock);
+            view.selected.resize(2 * n * kBlock);
+            float* to = view.selected.data();
+            const auto select = [&](const float*& x) {
                 for (Index p = 0; p < size; ++p) to[p] = x[view.places[p]];
                 x = std::exchange(to, to + size);
             };
-            select(view.g);
             for (Index i = 0; i < n; ++i) select(view.s[i]), select(view.y[i]);
+            for (Index p = 0; p < size; ++p) view.selected_g[p] = view.g[view.places[p]];
+            view.g = view.selected_g.data();
             return true;
         }
     }
@@ -194,13 +240,14 @@ class Curvature {
                 }
             });
         const double* sum = sums.data();
-        const auto take = [&](Index size) {
+        const auto take = [&](Index size, double unit) {
             std::vector<Products> taken(size);
-            for (Products& product : taken) product = {sum[0], sum[1]}, sum += 2;
+            for (Index i = 0; i < size; ++i, sum += 2)
+                taken[i] = {unit * pairs_[i].unit_s * sum[0], unit * pairs_[i].unit_y * sum[1]};
             return taken;
         };
-        for (Index j = known; j < n; ++j) products_.push_back(take(j + 1));
-        return take(n);
+        for (Index j = known; j < n; ++j) products_.push_back(take(j + 1, pairs_[j].unit_y));
+        return take(n, 1.0);
     }
 
     static void add_products(const View& view, Index known, double* sums) {
@@ -212,26 +259,29 @@ class Curvature {
 
     // sums += <s_i, x>, <y_i, x>. Not inlined: whether a product was found when its pair was new or after a state was
     // restored, it is to be rounded alike.
-    [[gnu::noinline]] static void add_two(const View& view, Index i, const double* x, double* sums) {
-        const double *s = view.s[i], *y = view.y[i];
+    template <class Number>
+    [[gnu::noinline]] static void add_two(const View& view, Index i, const Number* x, double* sums) {
+        const float *s = view.s[i], *y = view.y[i];
         double with_s = 0.0, with_y = 0.0;
 #pragma omp simd reduction(+ : with_s, with_y)
         for (Index k = 0; k < view.size; ++k) {
-            with_s += s[k] * x[k];
-            with_y += y[k] * x[k];
+            with_s += static_cast<double>(s[k]) * static_cast<double>(x[k]);
+            with_y += static_cast<double>(y[k]) * static_cast<double>(x[k]);
         }
         sums[0] += with_s;
         sums[1] += with_y;
     }
 
-    static void combine(const Combination& combination, const View& view, double* result) {
+    void combine(const Combination& combination, const View& view, double* result) const {
 #pragma omp simd
         for (Index k = 0; k < view.size; ++k) result[k] = combination.scale * view.g[k];
         for (std::size_t i = 0; i < view.s.size(); ++i) {
-            const double *s = view.s[i], *y = view.y[i];
-            const Products of_pair = combination.pairs[i];
+            const float *s = view.s[i], *y = view.y[i];
+            const double of_s = combination.pairs[i].s * pairs_[i].unit_s;
+            const double of_y = combination.pairs[i].y * pairs_[i].unit_y;
 #pragma omp simd
-            for (Index k = 0; k < view.size; ++k) result[k] += of_pair.s * s[k] + of_pair.y * y[k];
+            for (Index k = 0; k < view.size; ++k)
+                result[k] += of_s * static_cast<double>(s[k]) + of_y * static_cast<double>(y[k]);
         }
     }
 

@@ -1,7 +1,7 @@
 // What the stochastic methods on the primal share: counting, working in slices, the certificate.
 //
 // A method M derives from PrimalRun<F, M> and has
-//     update()          one step
+//     update()          one step; or advance(team), one or more of them, which says how many
 //     per_pass()        how many of them make a pass
 //     read(w), set(w)   writes the weights that the run stands for; starts from given ones
 //     archive_method(a) what it keeps beside what is listed here
@@ -16,24 +16,23 @@ namespace dualfield {
 template <Field F, class Method>
 class PrimalRun {
    public:
-    // Runs updates until there were `max_updates` or the time is over; returns how many there were.
+    // Runs updates until there were `max_updates` or the time is over, and then to the end of what advance() does at a time;
+    // returns how many there were.
     Index run(Index max_updates, double seconds) {
         const Deadline deadline(seconds);
+        Team team(threads_);
         certificate_.discard();
-        Index done = 0;
-        while (done < max_updates && !diverged_) {
-            method().update();
-            if (diverged_) break;
-            ++done;
+        const Index before = updates_;
+        while (updates_ - before < max_updates && !diverged_) {
+            updates_ += method().advance(team);
             if (deadline.passed()) break;
         }
-        updates_ += done;
-        return done;
+        return updates_ - before;
     }
 
     bool confirm(double seconds) {
-        Team alone(1);
-        return certificate_.run(Deadline(seconds), alone, [&](double* w) { method().read(w); });
+        Team team(threads_);
+        return certificate_.run(Deadline(seconds), team, [&](double* w) { method().read(w); });
     }
 
     void set_weights(const double* w) { method().set(w); }  // before the first run()
@@ -64,8 +63,13 @@ class PrimalRun {
     }
 
    protected:
-    PrimalRun(const F& field, std::uint64_t seed)
-        : field_(field), random_(seed), active_(active_blocks(field)), certificate_(field) {}
+    PrimalRun(const F& field, std::uint64_t seed, Index threads = 1)
+        : field_(field), random_(seed), active_(active_blocks(field)), threads_(threads), certificate_(field) {}
+
+    Index advance(Team&) {
+        method().update();
+        return diverged_ ? 0 : 1;
+    }
 
     // The loss of block i at potentials theta, which are centred here, and its marginals.
     double infer(Index i, double* theta, double* m) {
@@ -86,14 +90,14 @@ class PrimalRun {
     const F& field_;
     Random random_;
     std::vector<Index> active_;  // the blocks of positive weight
-    Index oracle_calls_ = 0;
+    Index threads_;
+    Index updates_ = 0, oracle_calls_ = 0;
     bool diverged_ = false;  // the numbers have left floating point; the weights are those before
     typename F::Workspace oracle_;
 
    private:
     Method& method() { return static_cast<Method&>(*this); }
 
-    Index updates_ = 0;
     GradientCertificate<F> certificate_;
 };
 

@@ -27,10 +27,10 @@ class SAG : public AverageGradientRun<F, SAG<F>> {
     }
 
     // `change` is the gradient's change divided by c.
-    void move(double c, const typename F::Direction& change, double) {
+    void move(double c, const typename F::Direction& change, double, Team& team) {
         const double alpha = step();
-        Base::weights_.add_to_drift(c, change);
-        Base::weights_.shrink(1.0 - alpha * Base::lambda(), alpha / static_cast<double>(Base::seen()));
+        Base::weights_.add_to_drift_later(c, change);
+        Base::weights_.shrink(1.0 - alpha * Base::lambda(), alpha / static_cast<double>(Base::seen()), team);
     }
 };
 

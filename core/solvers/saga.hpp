@@ -25,11 +25,11 @@ class SAGA : public AverageGradientRun<F, SAGA<F>> {
     }
 
     // `change` is (g_new - g_old) / c; `probability` is n p_i.
-    void move(double c, const typename F::Direction& change, double probability) {
+    void move(double c, const typename F::Direction& change, double probability, Team& team) {
         const double alpha = step(), n = static_cast<double>(Base::active_count());
-        Base::weights_.shrink(1.0 - alpha * Base::lambda(), alpha / n);
-        Base::weights_.add(-alpha * c / probability, change);
-        Base::weights_.add_to_drift(c, change);
+        Base::weights_.shrink(1.0 - alpha * Base::lambda(), alpha / n, team);
+        Base::weights_.add_later(-alpha * c / probability, change);
+        Base::weights_.add_to_drift_later(c, change);
     }
 };
 

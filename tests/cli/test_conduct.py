@@ -87,7 +87,7 @@ def test_training_on_threads_finds_what_one_finds(command: Run) -> None:
             "--jobs must be a positive integer, or -1",
         ),
         (("eval", "train.txt", "-m", "m", "-j", -2), "--jobs must be a positive integer, or -1 for all cores; got -2."),
-        (("train", "train.txt", "--features", "ner", "-o", "m", "-j", 2, "--solver", "sag"), "--jobs 2: sag works on"),
+        (("train", "train.txt", "--features", "ner", "-o", "m", "-j", 2, "--solver", "sgd"), "--jobs 2: sgd works on"),
         (("tag", "train.txt", "-m", "one", "-j", 2, "--format", "jsonl"), "--jobs 2: JSON lines are labelled one by"),
     ],
 )

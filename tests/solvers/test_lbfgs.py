@@ -81,6 +81,33 @@ def test_a_stalled_run_says_so() -> None:
     assert solution.passes < 5000
 
 
+@pytest.mark.parametrize("exponent", [0, 60, 90])
+@pytest.mark.parametrize("l1", [0.0, 0.2])
+def test_corrections_may_be_of_any_size(exponent: int, l1: float) -> None:
+    # Steps of 2^-90 and less: their last digits lie beyond what single precision holds.
+    X, y = points(60)
+    unit = 2.0**exponent
+    plain = solve(fields.Multiclass(X, y, l1=l1, bias=False), LBFGS(), tol=1e-10, max_passes=1000)
+    field = fields.Multiclass(unit * X, y, l2=unit**2, l1=unit * l1, bias=False)
+    solution = solve(field, LBFGS(), tol=1e-10, max_passes=1000)
+    assert solution.status == "converged"
+    assert solution.primal == pytest.approx(plain.primal, rel=1e-9)
+    assert solution.passes <= 2 * plain.passes + 20
+    assert np.isfinite(solution.state.arrays()["corrections"]).all()
+    first = solve(field, LBFGS(), tol=0.0, max_passes=6).state
+    revived = LBFGS().start(field, 0).restore(first.arrays())
+    again, gone_on = (solve(field, LBFGS(), tol=0.0, max_passes=9, state=state) for state in (revived, first))
+    assert np.array_equal(again.weights, gone_on.weights)
+
+
+@pytest.mark.parametrize("name", ["chain-words", "chain-weak-penalty", "multiclass-dense"])
+def test_corrections_in_single_precision_reach_any_tolerance(name: str) -> None:
+    solution = solve(problem(name), LBFGS(), tol=1e-12, max_passes=5000)
+    assert solution.status == "converged"
+    corrections = solution.state.arrays()["corrections"]
+    assert np.array_equal(corrections, corrections.astype(np.float32))
+
+
 def test_the_seed_has_no_effect() -> None:
     one, other = (solve(problem("chain-words"), LBFGS(), random_state=seed) for seed in (0, 1))
     assert np.array_equal(one.weights, other.weights)

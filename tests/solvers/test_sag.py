@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from dualfield import solve
 from dualfield.fields import Field
 from dualfield.solvers import SAG, SAGA, SVRG
+from dualfield.solvers.base import compiled
+from dualfield.solvers.sag import sampling_index
 from tests.written_out import WrittenOut, visited_block
 from tests.zoo import problem
 
@@ -28,6 +31,23 @@ class Constants:
         self.seen = np.count_nonzero(state["visits"])
         if sampling != "uniform":
             self.largest, self.mean = self.each.max(), self.each.sum() / max(self.seen, 1)
+        self._first, self._first_seen = self.each.copy(), self.seen
+
+    def restart(self, common: float) -> None:
+        """Goes back to the constants that there were."""
+        self.common, self.seen = common, self._first_seen
+        if self.sampling != "uniform":
+            self.each = self._first.copy()
+
+    def take(self, i: int, found: float, tried: float, seen: int) -> None:
+        """A visit in a window that began with the common constant ``tried``."""
+        self.seen = seen
+        if self.sampling == "uniform":
+            self.common = max(self.common, found) if found > tried else self.common
+            self.common *= 2 ** (-1 / self.n)
+            return
+        self.each[i] = found
+        self.largest, self.mean = self.each.max(), self.each.sum() / seen
 
     def relative_probability(self, L: float) -> float:
         """How often a block of constant L is drawn, times n."""
@@ -93,6 +113,85 @@ def test_saga_is_its_formula(name: str, sampling: Any) -> None:
         w = w - alpha * ((g - kept[i]) / probability + kept.sum(axis=0) / full.n + before.lam * w)
         kept[i] = g
         close(core.weights(), w)
+    check_estimate(core, full, kept, w)
+
+
+def window(core: Any) -> list[int]:
+    """Lets a run go on to the end of a window; its blocks, in no order. Where one of them began another window at once,
+    the generator is changed until none does."""
+    state, random = core.save(), np.random.default_rng(0)
+    while True:
+        core.run(1, 3600.0)
+        visits = core.save()["visits"] - state["visits"]
+        if visits.max() == 1:
+            return np.flatnonzero(visits).tolist()
+        core.restore({**state, "random": random.integers(2**63, size=4, dtype=np.uint64)})
+
+
+def common(changes: list[Any]) -> float:
+    """The root mean square of the cosines of each change with the sum of those before it, were these orthogonal."""
+    products = [(changes[k] @ sum(changes[:k])) ** 2 for k in range(1, len(changes))]
+    squares = [(x @ x) * (y @ y) for x, y in combinations(changes, 2)]
+    return min(1.0, np.sqrt(sum(products) / sum(squares)))
+
+
+def searched(full: WrittenOut, i: int, w: Any, L: float) -> float:
+    """The doubled L of the search."""
+    while full.blocks[i].gradient(w) @ full.blocks[i].gradient(w) > 1e-8 and not gain_is_enough(full, i, w, L, 1e-14):
+        L *= 2
+    return L
+
+
+@pytest.mark.parametrize("method", ["SAG", "SAGA"])
+@samplings
+def test_a_window_takes_the_steps_of_its_blocks_one_after_the_other(method: str, sampling: Any) -> None:
+    """The formula with gradients as before the window; the order of its blocks is whichever makes it true."""
+    field = problem("multiclass-dense")
+    full = WrittenOut(field)
+    core = compiled(method, field)(field.core, sampling_index(method, sampling), 2, 3, 2)
+    w, kept, seen = np.zeros(field.dimension), np.zeros((field.n_blocks, field.dimension)), set()
+    sizes, windows, cosine = [], 0, 1.0
+    while core.updates < 6 * full.n:
+        constants = Constants(core, sampling, full)
+        blocks = window(core)
+        sizes.append(len(blocks))
+        after = core.save()["constants"]
+        gradients = {i: full.blocks[i].gradient(w) for i in blocks}
+        probabilities = {
+            i: constants.relative_probability(0.0 if sampling == "uniform" else constants.each[i]) for i in blocks
+        }
+        found = {i: searched(full, i, w, constants.common) if sampling == "uniform" else after[i] for i in blocks}
+        start, outcomes = constants.common, []
+        for order in permutations(blocks):
+            at, gradients_kept, visited = w, kept.copy(), set(seen)
+            constants.restart(start)
+            for i in order:
+                visited.add(i)
+                constants.take(i, found[i], start, len(visited))
+                change = gradients[i] - gradients_kept[i]
+                if method == "SAG":
+                    gradients_kept[i] = gradients[i]
+                    alpha = constants.sag_step()
+                    at = (1 - alpha * constants.lam) * at - alpha / len(visited) * gradients_kept.sum(axis=0)
+                else:
+                    alpha = constants.saga_step()
+                    at = at - alpha * (
+                        change / probabilities[i] + gradients_kept.sum(axis=0) / full.n + constants.lam * at
+                    )
+                    gradients_kept[i] = gradients[i]
+            outcomes.append((at, order))
+        w, order = min(outcomes, key=lambda outcome: np.abs(outcome[0] - core.weights()).max())
+        close(core.weights(), w)
+        assert len(blocks) <= max(1, min(3, len(seen) // 8, int(1 + 1 / cosine)))
+        if len(blocks) > 1:
+            windows += len(seen) == full.n
+            if len(seen) < full.n or windows % 4 == 0:
+                cosine += 0.1 * (common([gradients[i] - kept[i] for i in order]) - cosine)
+        assert core.save()["cosine"] == pytest.approx(cosine, rel=1e-6)
+        for i in blocks:
+            kept[i] = gradients[i]
+            seen.add(i)
+    assert 2 in sizes
     check_estimate(core, full, kept, w)
 
 

@@ -13,8 +13,8 @@ from sklearn.model_selection import cross_val_score
 
 from dualfield import LBFGS, OEG, SDCA, ChainCRF, SoftmaxRegression, solve
 from dualfield.datasets import travel_sentences
-from dualfield.fields import Chain, Field
-from dualfield.solvers import Hybrid, Solver, resolve
+from dualfield.fields import Chain, Field, Multiclass
+from dualfield.solvers import SAG, SAGA, Hybrid, Solver, resolve
 from dualfield.solvers.base import compiled
 from dualfield.solvers.dual import WINDOW_OF_A_THREAD
 from tests.zoo import PROBLEMS, finish, problem
@@ -51,11 +51,11 @@ def test_threads_change_a_window_by_rounding_alone(method: str, name: str) -> No
         assert dual == pytest.approx(alone[1], rel=1e-9)
 
 
+@pytest.mark.parametrize("solver", [OEG(n_jobs=2), SAG(n_jobs=2)], ids=repr)
 @pytest.mark.parametrize("every", [1, 7, 20])
-def test_callbacks_come_at_the_ends_of_windows_and_change_nothing(every: int) -> None:
+def test_callbacks_come_at_the_ends_of_windows_and_change_nothing(every: int, solver: Solver) -> None:
     field = problem("multiclass-dense")
     seen: list[int] = []
-    solver = OEG(n_jobs=2)
     silent = solve(field, solver, tol=0.0, max_passes=3, random_state=0)
     spoken = solve(
         field,
@@ -114,6 +114,42 @@ def test_passes_over_many_weights_do_not_depend_on_threads(solver: type[Solver],
         assert (one.primal, one.duality_gap) == (other.primal, other.duality_gap)
 
 
+def dense_points(n: int) -> Multiclass:
+    """Points whose attributes are all alike in size, so that the gradients of blocks have much in common."""
+    X = 1.0 + 0.5 * np.random.default_rng(0).normal(size=(n, 6))
+    return Multiclass(X, (X @ np.arange(6) > X.mean(axis=0) @ np.arange(6)).astype(int), l2=0.1)
+
+
+@pytest.mark.parametrize("method", ["SAG", "SAGA"])
+@pytest.mark.parametrize("sampling", [0, 1, 2])
+@pytest.mark.parametrize("field", [wide(0.0), dense_points(150)], ids=["chain", "points"])
+def test_average_gradients_depend_on_the_window_and_not_on_threads(field: Field, method: str, sampling: int) -> None:
+    states, estimates = [], []
+    for threads in (1, 2, 3):
+        core = compiled(method, field)(field.core, sampling, threads, 12, 5)
+        assert core.run(7 * field.n_blocks, 3600.0) == 7 * field.n_blocks
+        states.append(core.save())
+        states[-1]["weights"] = core.weights()
+        estimates.append(core.estimate())
+    for state in states[1:]:
+        for name, array in states[0].items():
+            if name == "cosine":  # each thread sums over its own part of the weights
+                np.testing.assert_allclose(array, state[name], rtol=1e-9)
+            else:
+                assert np.array_equal(array, state[name], equal_nan=True), name
+    np.testing.assert_allclose(estimates, estimates[:1] * 3, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [SAG, SAGA])
+@pytest.mark.parametrize("sampling", ["nus*", "nus", "uniform"])
+@pytest.mark.parametrize("field", [wide(0.0), dense_points(150)], ids=["chain", "points"])
+def test_average_gradients_converge_in_windows(field: Field, kind: Any, sampling: str) -> None:
+    one, two = (solve(field, kind(sampling, n), tol=1e-6, max_passes=4000, random_state=0) for n in (1, 2))
+    assert one.status == two.status == "converged"
+    assert two.passes <= 2 * one.passes + 5  # without the bound on windows, SAG diverges on points
+    assert not np.array_equal(one.weights, two.weights)
+
+
 def two_loops(pairs: npt.NDArray[np.float64], g: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """H g, by the recursion on vectors (Nocedal 1980)."""
     q, projections = g.copy(), []
@@ -159,14 +195,15 @@ def test_with_l1_the_recursion_is_cut_to_the_weights_that_move(passes: int, thre
 def test_named_solvers_take_the_threads_that_are_asked_for() -> None:
     auto = problem("chain-dense").default_solver
     assert resolve("oeg", auto, 3) == OEG(n_jobs=3)
-    assert resolve("sag", auto, 3) == resolve("sag", auto)  # has no threads
+    assert resolve("sag", auto, 3) == SAG(n_jobs=3)
+    assert resolve("svrg", auto, 3) == resolve("svrg", auto)  # has no threads
     assert resolve(SDCA(n_jobs=2), auto, 3) == SDCA(n_jobs=2)
     assert OEG(n_jobs=3)._draws(100)[3:5] == (3, 3 * WINDOW_OF_A_THREAD)
     assert OEG(n_jobs=100)._draws(9)[3:5] == (2, 2 * WINDOW_OF_A_THREAD)
     assert OEG(n_jobs=100)._draws(1)[3:5] == OEG()._draws(100)[3:5] == (1, 1)
 
 
-@pytest.mark.parametrize("solver", [OEG, SDCA, LBFGS, Hybrid])
+@pytest.mark.parametrize("solver", [OEG, SDCA, LBFGS, Hybrid, SAG, SAGA])
 @pytest.mark.parametrize("n_jobs", [0, -2, 1.5, True, "two"])
 def test_numbers_of_threads_that_make_no_sense_are_refused(solver: Any, n_jobs: Any) -> None:
     with pytest.raises(ValueError, match=r"n_jobs must be a positive integer, -1 for all cores, or None; got "):

@@ -2,8 +2,8 @@
 // the programme with another code than 0, and so does a result that depends on threads where it must not.
 //
 // Chains with all pairs and with observed ones, whose sums are written differently; the dual methods with and without
-// acceleration; their confirming pass; L-BFGS, Hybrid's growing samples, OWL-QN; and prediction, one range of blocks a
-// thread as the estimators do it.
+// acceleration; their confirming pass; L-BFGS, Hybrid's growing samples, OWL-QN; SAG and SAGA; and prediction, one range of
+// blocks a thread as the estimators do it.
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +15,8 @@
 #include "solvers/lbfgs.hpp"
 #include "solvers/oeg.hpp"
 #include "solvers/owlqn.hpp"
+#include "solvers/sag.hpp"
+#include "solvers/saga.hpp"
 #include "solvers/sdca.hpp"
 
 using namespace dualfield;
@@ -81,6 +83,22 @@ void descend(Make&& make) {
     require(alone.certificate().gap == shared.certificate().gap, "their certificates do not either");
 }
 
+// Windows of the same size on one thread and on several: the same weights.
+template <class Solver, class F>
+void average(const F& field, GradientSampling sampling) {
+    constexpr Index kWindow = 6;
+    Solver alone(field, sampling, 1, kWindow, 0), shared(field, sampling, kThreads, kWindow, 0);
+    for (auto* solver : {&alone, &shared}) {
+        for (int pass = 0; pass < 10; ++pass) solver->run(solver->updates_per_pass(), kForever);
+        solver->estimate();
+        while (!solver->confirm(kForever)) {
+        }
+    }
+    require(!shared.diverged() && shared.seen() > kBlocks / 2, "an average gradient method takes steps");
+    require(alone.weights() == shared.weights(), "windows do not depend on threads");
+    require(alone.certificate().gap == shared.certificate().gap, "their certificates do not either");
+}
+
 template <class F>
 void predict(const F& field, const std::vector<double>& w) {
     const auto ask = [&](Index threads, std::vector<std::int32_t>& path, std::vector<double>& marginals) {
@@ -116,6 +134,10 @@ void run_all(const F& field) {
     descend([&](Index threads) { return LBFGS<F>(field, 5, kBlocks, 1.0, threads, 0); });
     descend([&](Index threads) { return LBFGS<F>(field, 5, 10, 1.2, threads, 0); });
     descend([&](Index threads) { return OWLQN<F>(field, 5, 0.05, nullptr, threads); });
+    for (const auto sampling : {GradientSampling::uniform, GradientSampling::nus, GradientSampling::nus_star}) {
+        average<SAG<F>>(field, sampling);
+        average<SAGA<F>>(field, sampling);
+    }
     LBFGS<F> trained(field, 5, kBlocks, 1.0, 1, 0);
     trained.run(5 * trained.total(), kForever);
     predict(field, trained.weights());

@@ -30,7 +30,8 @@ class LBFGS(Solver):
     Without, it minimises ``P(w) = l2/2 ‖w‖² + Σ c_i (−log p(y_i | x_i; w))``. A pass is one full gradient. Each
     gradient also gives a lower bound on the optimum, ``P(w) − ‖∇P(w)‖² / (2 l2)``; the certificate compares with the
     best one seen. That bound is loose, many times the true distance, so a tolerance costs this solver more passes
-    than the weights themselves would need. Memory: ``2 · corrections + 5`` vectors as long as the weights.
+    than the weights themselves would need. Memory: ``corrections + 5`` vectors as long as the weights (pairs
+    of corrections are kept in float32).
 
     Parameters
     ----------

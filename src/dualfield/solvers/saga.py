@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import Solver, compiled
-from dualfield.solvers.sag import AverageGradientRun, sampling_index
+from dualfield.solvers.sag import AverageGradientRun, sampling_index, shared_visits
+from dualfield.threads import thread_count
 
 __all__ = ["SAGA"]
 
@@ -26,6 +27,8 @@ class SAGA(Solver):
     ----------
     sampling : {"nus*", "nus", "uniform"}
         As for SAG.
+    n_jobs : int or None
+        As for SAG.
 
     Examples
     --------
@@ -35,14 +38,18 @@ class SAGA(Solver):
     """
 
     sampling: Literal["nus*", "nus", "uniform"] = "nus*"
+    n_jobs: int | None = 1
 
     name: ClassVar[str] = "SAGA"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
         sampling_index(self.name, self.sampling)
+        thread_count(self.n_jobs, self.name)
 
     def start(self, field: Field, seed: int) -> AverageGradientRun:
         """Bind to a field, at weights zero."""
-        core = compiled("SAGA", field)(field.core, sampling_index(self.name, self.sampling), seed)
+        threads, window = shared_visits(self.n_jobs, field.n_blocks)
+        sampling = sampling_index(self.name, self.sampling)
+        core = compiled("SAGA", field)(field.core, sampling, threads, window, seed)
         return AverageGradientRun(self, field, core)

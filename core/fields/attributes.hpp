@@ -30,13 +30,15 @@ struct Part {
     Index index = 0, count = 1;
 };
 
-// The attributes of all positions whose weights belong to one part.
+// The attributes of all positions whose weights belong to one part; nothing is kept where that is all of them.
 struct OwnAttributes {
+    Part part;
     std::vector<Index> indptr;
     std::vector<std::int32_t> indices;
     std::vector<double> values;  // none where all are one
 
     Attributes view(const Attributes& all) const {
+        if (part.count == 1) return all;
         return {all.blocks, all.offsets, indptr.data(), indices.data(), values.empty() ? nullptr : values.data(),
                 all.count};
     }
@@ -130,7 +132,8 @@ class BlockRows {
 
     OwnAttributes own(const Attributes& data, const Part& part) const {
         const std::int32_t first = first_of(part.index, part.count), end = first_of(part.index + 1, part.count);
-        OwnAttributes own;
+        OwnAttributes own{part, {}, {}, {}};
+        if (part.count == 1) return own;
         own.indptr.reserve(data.positions() + 1);
         own.indptr.push_back(0);
         for (Index p = 0; p < data.positions(); ++p) {

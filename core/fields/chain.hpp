@@ -125,6 +125,16 @@ class Chain {
         add_dense(i, dense, theta);
     }
 
+    // What is not of attributes belongs to the first part.
+    void add_part(const Own& own, Index i, const double* m, double a, double* w) const {
+        nodes_.add_part(own, i, m, a, w);
+        if (own.part.index > 0) return;
+        const Index K = labels(), T = length(i);
+        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
+            w[transition_start_ + static_cast<Index>(s)] += a * m[T * K + shape_.transitions[s]];
+        for (Index t = 0; t < T; ++t) for_each_dense_row(i, t, [&](Index start) { axpy(K, a, m + t * K, w + start); });
+    }
+
     void project(Direction& direction, double* theta) const {
         const double* dense = direction.dense.data();
         nodes_.project(direction.block, direction.rows, bias_in(dense), theta);

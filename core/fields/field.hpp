@@ -76,8 +76,8 @@ concept DualField = Field<F> && requires(const F& field, Index i, double* output
     { field.radius_bound(i) } -> std::same_as<double>;  // not below R_i
 };
 
-// A field whose potentials several threads can find together, each from its own part of the weights: then no core waits for
-// weights that another one wrote last.
+// A field whose potentials and counts several threads can find together, each of its own part of the weights: then no core
+// waits for weights that another one wrote last.
 template <class F>
 concept PartedField = Field<F> && requires(const F& field, const typename F::Own& own, Index i, const double* input,
                                            double* output, std::vector<std::vector<double>> parts) {
@@ -87,6 +87,16 @@ concept PartedField = Field<F> && requires(const F& field, const typename F::Own
     { field.part_size(i) } -> std::same_as<Index>;
     { field.score_part(own, i, input, output) };
     { field.join_parts(i, input, parts, output) };
+};
+
+// What a part of a field has, where it has parts.
+template <class F>
+struct OwnOf {
+    struct Type {};
+};
+template <PartedField F>
+struct OwnOf<F> {
+    using Type = typename F::Own;
 };
 
 // What solvers need that keep tables of clique marginals.

@@ -49,6 +49,13 @@ class NodeFeatures {
     void score_part(const OwnAttributes& own, Index i, const double* w, double* theta) const {
         score_of(own.view(data_), i, w, theta);
     }
+    // w += a * the counts of rows m, over those attributes: entry by entry, where nobody asks for the norm of the counts.
+    void add_part(const OwnAttributes& own, Index i, const double* m, double a, double* w) const {
+        const Attributes data = own.view(data_);
+        const Index pieces = (labels_ + 7) / 8;
+        if (pieces > kMostPieces) return add_entries<0>(data, i, m, a, w);
+        for_each_group(pieces, [&]<Index B>(Index) { add_entries<B>(data, i, m, a, w); });
+    }
     OwnAttributes own(const Part& part) const { return block_rows_.own(data_, part); }
 
     // The same under counts in place of weights; clears those counts that have no weight.
@@ -172,6 +179,22 @@ class NodeFeatures {
         } else {
             std::fill(node, node + labels_, 0.0);
         }
+    }
+
+    template <Index B>
+    void add_entries(const Attributes& data, Index i, const double* m, double a, double* w) const {
+        const Rows& rows = rows_;
+        const Index K = labels_, T = length(i);
+        const Index* indptr = data.indptr + offset(i);
+        const std::int32_t* indices = data.indices;
+        const double* values = data.values;
+        const Index last = indptr[T];
+        for (Index t = 0; t < T; ++t)
+            for (Index e = indptr[t]; e < indptr[t + 1]; ++e) {
+                if (e + 2 * kAhead < last) rows.prefetch_record(indices[e + 2 * kAhead]);
+                if (e + kAhead < last) rows.prefetch(w, indices[e + kAhead]);
+                rows.template apply<B>(w, indices[e], values ? a * values[e] : a, m + t * K);
+            }
     }
 
     template <Index B>

@@ -37,16 +37,6 @@
 
 namespace dualfield {
 
-// What a part of a field has, where it has parts.
-template <class F>
-struct OwnOf {
-    struct Type {};
-};
-template <PartedField F>
-struct OwnOf<F> {
-    using Type = typename F::Own;
-};
-
 struct Concurrency {
     Index threads, window;
 };

@@ -2,6 +2,9 @@
 //     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>).
 #pragma once
 
+#include <algorithm>
+#include <numeric>
+#include <optional>
 #include <vector>
 
 #include "fields/field.hpp"
@@ -32,16 +35,18 @@ class Objective {
     // The same for several blocks, kWindow of them at most, on the threads of a team. Sums are taken in the order of the
     // blocks, so that they do not depend on the threads.
     void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) {
-        if (static_cast<Index>(workers_.size()) < team.size()) workers_.resize(team.size());
+        if (static_cast<Index>(workers_.size()) != team.size()) workers_ = std::vector<Worker>(team.size());
         if (static_cast<Index>(slots_.size()) < count) slots_.resize(count);
+        schedule(blocks, count);
         team.for_each(count, [&](Index k, Index member) {
-            look_at(blocks[k], w, gradient != nullptr, workers_[member], slots_[k]);
+            Slot& slot = slots_[schedule_[k]];
+            look_at(blocks[schedule_[k]], w, gradient != nullptr, workers_[member], slot);
         });
         if (gradient)
             team.run([&](Index member) {
+                const Part part{member, team.size()};
                 for (Index k = 0; k < count; ++k)
-                    if (slots_[k].weight > 0.0)
-                        field_.apply(gradient, slots_[k].weight, slots_[k].direction, {member, team.size()});
+                    if (slots_[k].weight > 0.0) add_counts(blocks[k], slots_[k], gradient, part);
             });
         for (Index k = 0; k < count; ++k) {
             if (!(slots_[k].weight > 0.0)) continue;
@@ -69,19 +74,30 @@ class Objective {
    private:
     struct Worker {
         typename F::Workspace oracle;
-        std::vector<double> potentials, marginals;
+        std::vector<double> potentials;
+        std::optional<typename OwnOf<F>::Type> own;
     };
     struct Slot {
-        typename F::Direction direction;
+        std::vector<double> marginals;    // less the truth
+        typename F::Direction direction;  // where the field has no parts
         double weight, loss, magnitude;
     };
+
+    // The longest first, so that no thread waits long at the end.
+    void schedule(const Index* blocks, Index count) {
+        schedule_.resize(count);
+        std::iota(schedule_.begin(), schedule_.end(), Index{0});
+        std::stable_sort(schedule_.begin(), schedule_.end(), [&](Index x, Index y) {
+            return field_.compact_size(blocks[x]) > field_.compact_size(blocks[y]);
+        });
+    }
 
     void look_at(Index i, const double* w, bool with_gradient, Worker& worker, Slot& slot) const {
         const double c = slot.weight = field_.sample_weight(i);
         if (!(c > 0.0)) return;
         const Index size = field_.compact_size(i);
         double* theta = room(worker.potentials, size);
-        double* m = room(worker.marginals, size);
+        double* m = room(slot.marginals, size);
         field_.score(i, w, theta);
         slot.magnitude = c * field_.magnitude(i, theta) * rounding_growth(size);
         field_.center(i, theta);
@@ -92,7 +108,17 @@ class Objective {
         slot.magnitude += c * (std::abs(log_z) + std::abs(true_score));
         if (!with_gradient) return;
         field_.subtract_truth(i, m);
-        field_.pull(i, m, slot.direction);
+        if constexpr (!PartedField<F>) field_.pull(i, m, slot.direction);
+    }
+
+    void add_counts(Index i, const Slot& slot, double* gradient, const Part& part) {
+        if constexpr (PartedField<F>) {
+            auto& own = workers_[part.index].own;
+            if (!own) own = field_.own(part);
+            field_.add_part(*own, i, slot.marginals.data(), slot.weight, gradient);
+        } else {
+            field_.apply(gradient, slot.weight, slot.direction, part);
+        }
     }
 
     const F& field_;
@@ -101,6 +127,7 @@ class Objective {
     Index oracle_calls_ = 0;
     std::vector<Worker> workers_;
     std::vector<Slot> slots_;
+    std::vector<Index> schedule_;
 };
 
 // P(w), and its gradient where `gradient` is not null.

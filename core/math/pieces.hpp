@@ -35,11 +35,72 @@ inline double total(const Piece& piece) {
     return ((piece[0] + piece[4]) + (piece[2] + piece[6])) + ((piece[1] + piece[5]) + (piece[3] + piece[7]));
 }
 
+// y = max(x, y), entry by entry.
+[[gnu::always_inline]] inline void raise(const Piece& x, Piece& y) { y = x > y ? x : y; }
+
+[[gnu::always_inline]] inline double largest(Piece piece) {
+    raise(__builtin_shufflevector(piece, piece, 4, 5, 6, 7, 0, 1, 2, 3), piece);
+    raise(__builtin_shufflevector(piece, piece, 2, 3, 0, 1, 6, 7, 4, 5), piece);
+    raise(__builtin_shufflevector(piece, piece, 1, 0, 3, 2, 5, 4, 7, 6), piece);
+    return piece[0];
+}
+
+// The first n <= 8 of x, and beyond them `rest`.
+[[gnu::always_inline]] inline void load_first(Index n, const double* x, double rest, Piece& piece) {
+#ifdef __AVX512F__
+    piece = (Piece)_mm512_mask_loadu_pd(_mm512_set1_pd(rest), static_cast<__mmask8>((1u << n) - 1u), x);
+#else
+    piece = Piece{} + rest;
+    for (Index k = 0; k < n; ++k) piece[k] = x[k];
+#endif
+}
+
+[[gnu::always_inline]] inline void store_first(Index n, const Piece& piece, double* x) {
+#ifdef __AVX512F__
+    _mm512_mask_storeu_pd(x, static_cast<__mmask8>((1u << n) - 1u), (__m512d)piece);
+#else
+    for (Index k = 0; k < n; ++k) x[k] = piece[k];
+#endif
+}
+
+// Zeros from the n-th on.
+[[gnu::always_inline]] inline void keep_first(Index n, Piece& piece) {
+    constexpr Piece kLanes = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
+    piece = kLanes < static_cast<double>(n) ? piece : Piece{};
+}
+
+// body(piece, k) for k = 0, 8, ... below n: the numbers of x from k on, the last piece filled up by x[0].
+template <class Body>
+[[gnu::always_inline]] inline void for_pieces_of(Index n, const double* x, Body&& body) {
+    Piece piece;
+    Index k = 0;
+    for (; k + 8 <= n; k += 8) {
+        load(x + k, piece);
+        body(piece, k);
+    }
+    if (k == n) return;
+    load_first(n - k, x + k, x[0], piece);
+    body(piece, k);
+}
+
+// exp, see elementary.hpp.
+[[gnu::always_inline]] inline void exponentiate(Piece& piece) {
+    exp_to<Piece, std::uint64_t __attribute__((vector_size(64)))>(piece, piece);
+}
+
 // sum += a * x[0..8)
 inline void add_product(double a, const double* x, Piece& sum) {
     Piece loaded;
     load(x, loaded);
     sum += a * loaded;
+}
+
+// sums += x[0..8) * y[0..8), entry by entry
+inline void add_products(const double* x, const double* y, Piece& sums) {
+    Piece first, second;
+    load(x, first);
+    load(y, second);
+    sums += first * second;
 }
 
 // y += a * x over n numbers: B pieces, the last of which may not be whole.
@@ -82,29 +143,15 @@ inline double counted_squares(Index n, const std::uint8_t* counts, const double*
 
 constexpr Index kMostPieces = 8;  // of a group
 
-// body.operator()<B>(first) over `pieces` in groups of B pieces.
-template <class Body>
+// body.operator()<B>(first) over `pieces` in groups of B pieces, Most at most.
+template <Index Most = kMostPieces, class Body>
 void for_each_group(Index pieces, Body&& body) {
     Index first = 0;
-    for (; pieces - first >= kMostPieces; first += kMostPieces) body.template operator()<kMostPieces>(first);
-    switch (pieces - first) {
-        case 1:
-            return body.template operator()<1>(first);
-        case 2:
-            return body.template operator()<2>(first);
-        case 3:
-            return body.template operator()<3>(first);
-        case 4:
-            return body.template operator()<4>(first);
-        case 5:
-            return body.template operator()<5>(first);
-        case 6:
-            return body.template operator()<6>(first);
-        case 7:
-            return body.template operator()<7>(first);
-        default:
-            return;
-    }
+    for (; pieces - first >= Most; first += Most) body.template operator()<Most>(first);
+    const Index rest = pieces - first;
+    [&]<Index... B>(std::integer_sequence<Index, B...>) {
+        ((rest == B + 1 ? body.template operator()<B + 1>(first) : void()), ...);
+    }(std::make_integer_sequence<Index, Most - 1>());
 }
 
 }  // namespace dualfield

@@ -1,0 +1,95 @@
+// Products of vectors with a square matrix whose rows, and whose number of rows, are padded to whole pieces by zeros.
+//
+// A matrix of few labels stays in the first cache, and sums stay in registers. A larger one is read from farther away more
+// slowly than it is multiplied: so x^T E and E y are found together, by one reading of E.
+#pragma once
+
+#include "math/pieces.hpp"
+
+namespace dualfield {
+
+#ifdef __AVX512F__
+constexpr Index kRowsAtOnce = 8, kPiecesAtOnce = 4;
+template <Index B>
+constexpr Index kWays = B == 1 ? 4 : (B <= 4 ? 2 : 1);
+constexpr Index kFewPieces = 8;
+#else
+constexpr Index kRowsAtOnce = 4, kPiecesAtOnce = 1;
+template <Index B>
+constexpr Index kWays = B == 1 ? 2 : 1;
+constexpr Index kFewPieces = 4;
+#endif
+
+// out[p] = piece p of x^T E, for B pieces in a row, in kWays sums each so that they wait less for each other.
+template <Index B>
+[[gnu::always_inline]] inline void multiply_left(const double* x, const double* E, Piece (&out)[B]) {
+    constexpr Index W = kWays<B>, P = 8 * B;
+    Piece sums[W * B];
+    clear(sums);
+    for (Index i = 0; i < P; i += W)
+        for_each_piece<W * B>([&](Index s) __attribute__((always_inline)) {
+            add_product(x[i + s / B], E + (i + s / B) * P + 8 * (s % B), sums[s]);
+        });
+    for_each_piece<B>([&](Index p) __attribute__((always_inline)) {
+        out[p] = sums[p];
+        for_each_piece<W - 1>([&](Index w) __attribute__((always_inline)) { out[p] += sums[(w + 1) * B + p]; });
+    });
+}
+
+// out[r] = the total of sums[r].
+[[gnu::always_inline]] inline void store_totals(const Piece (&sums)[kRowsAtOnce], double* out) {
+    Piece pairs[kRowsAtOnce / 2], fours[kRowsAtOnce / 4];
+    for_each_piece<kRowsAtOnce / 2>([&](Index r) __attribute__((always_inline)) {
+        const Piece &a = sums[2 * r], &b = sums[2 * r + 1];
+        pairs[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
+                   __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+    });
+    for_each_piece<kRowsAtOnce / 4>([&](Index r) __attribute__((always_inline)) {
+        const Piece &a = pairs[2 * r], &b = pairs[2 * r + 1];
+        fours[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
+                   __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    });
+    const Piece &a = fours[0], &b = fours[kRowsAtOnce / 4 - 1];
+    const Piece totals = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+                         __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    std::memcpy(out, &totals, kRowsAtOnce * sizeof(double));
+}
+
+// left = x^T E where kLeft, right = E y where kRight; E is P x P. Every other reading should go `upwards`, to begin with
+// what the last one has left in the cache.
+template <bool kLeft, bool kRight>
+void multiply(Index P, const double* E, const double* x, double* left, const double* y, double* right, bool upwards) {
+    constexpr Index R = kRowsAtOnce;
+    if (kLeft) std::memset(left, 0, P * sizeof(double));
+    for (Index block = 0; block < P; block += R) {
+        const Index i = upwards ? P - R - block : block;
+        const double* rows = E + i * P;
+        Piece sums[R];
+        clear(sums);
+        for (Index j = 0; j < P; j += 8) {
+            Piece column{}, row{};
+            if (kRight) load(y + j, column);
+            if (kLeft) load(left + j, row);
+            for_each_piece<R>([&](Index r) __attribute__((always_inline)) {
+                Piece entries;
+                load(rows + r * P + j, entries);
+                if (kLeft) row += x[i + r] * entries;
+                if (kRight) sums[r] += entries * column;
+            });
+            if (kLeft) store(row, left + j);
+        }
+        if (kRight) store_totals(sums, right + i);
+    }
+}
+
+// out = E^T for a matrix of P x P, eight by eight.
+inline void transpose(Index P, const double* E, double* out) {
+    for (Index i = 0; i < P; i += 8)
+        for (Index j = 0; j < P; ++j) {
+            Piece column;
+            for_each_piece<8>([&](Index r) __attribute__((always_inline)) { column[r] = E[(i + r) * P + j]; });
+            store(column, out + j * P + i);
+        }
+}
+
+}  // namespace dualfield

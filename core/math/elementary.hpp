@@ -33,7 +33,7 @@ inline double double_of(std::uint64_t bits) {
 }
 
 // exp(x) for x <= 709; 0 below -708. With x = k log 2 + r and |r| <= log(2) / 2, exp(x) = 2^k exp(r), and
-// exp(r) is its Taylor polynomial of degree 13, whose remainder is under 1e-17. Real is double, or a vector of doubles with
+// exp(r) is a polynomial of degree 11, (exp(r) - 1 - r) / r^2 being fitted at Chebyshev nodes: wrong by less than 2e-17. Real is double, or a vector of doubles with
 // Bits the vector of as many words.
 template <class Real, class Bits>
 [[gnu::always_inline]] inline void exp_to(const Real& x, Real& out) {
@@ -47,17 +47,15 @@ template <class Real, class Bits>
     const Bits exponent = std::bit_cast<Bits>(shifted) - kRoundBits;
     const Real k = shifted - kRound;
     const Real r = (clamped - k * kLog2High) - k * kLog2Low;
-    Real p = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
+    Real p = r * 2.510038549551032e-08 + 2.7620088445409746e-07;
+    p = p * r + 2.7557268459997064e-06;
+    p = p * r + 2.4801521295954376e-05;
+    p = p * r + 0.00019841269863053618;
+    p = p * r + 0.0013888888917213717;
+    p = p * r + 0.008333333333330062;
+    p = p * r + 0.04166666666662413;
+    p = p * r + 0.16666666666666669;
+    p = p * r + 0.5000000000000001;
     p = p * r + 1.0;
     p = p * r + 1.0;
     const Real result = p * std::bit_cast<Real>((exponent + 1023u) << 52);

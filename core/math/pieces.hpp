@@ -35,8 +35,9 @@ inline double total(const Piece& piece) {
     return ((piece[0] + piece[4]) + (piece[2] + piece[6])) + ((piece[1] + piece[5]) + (piece[3] + piece[7]));
 }
 
-// y = max(x, y), entry by entry.
+// y = max(x, y) and y = min(x, y), entry by entry.
 [[gnu::always_inline]] inline void raise(const Piece& x, Piece& y) { y = x > y ? x : y; }
+[[gnu::always_inline]] inline void lower(const Piece& x, Piece& y) { y = x < y ? x : y; }
 
 [[gnu::always_inline]] inline double largest(Piece piece) {
     raise(__builtin_shufflevector(piece, piece, 4, 5, 6, 7, 0, 1, 2, 3), piece);

@@ -12,7 +12,10 @@ namespace dualfield {
 constexpr Index kRowsAtOnce = 8, kPiecesAtOnce = 4;
 template <Index B>
 constexpr Index kWays = B == 1 ? 4 : (B <= 4 ? 2 : 1);
-constexpr Index kFewPieces = 8;
+#ifndef FEWP
+#define FEWP 5
+#endif
+constexpr Index kFewPieces = FEWP;
 #else
 constexpr Index kRowsAtOnce = 4, kPiecesAtOnce = 1;
 template <Index B>
@@ -64,7 +67,8 @@ void multiply(Index P, const double* E, const double* x, double* left, const dou
     for (Index block = 0; block < P; block += R) {
         const Index i = upwards ? P - R - block : block;
         const double* rows = E + i * P;
-        Piece sums[R];
+        Piece factors[R], sums[R];
+        for_each_piece<R>([&](Index r) __attribute__((always_inline)) { factors[r] = Piece{} + (kLeft ? x[i + r] : 0.0); });
         clear(sums);
         for (Index j = 0; j < P; j += 8) {
             Piece column{}, row{};
@@ -73,7 +77,7 @@ void multiply(Index P, const double* E, const double* x, double* left, const dou
             for_each_piece<R>([&](Index r) __attribute__((always_inline)) {
                 Piece entries;
                 load(rows + r * P + j, entries);
-                if (kLeft) row += x[i + r] * entries;
+                if (kLeft) row += factors[r] * entries;
                 if (kRight) sums[r] += entries * column;
             });
             if (kLeft) store(row, left + j);
@@ -82,13 +86,28 @@ void multiply(Index P, const double* E, const double* x, double* left, const dou
     }
 }
 
-// out = E^T for a matrix of P x P, eight by eight.
+// out = E^T for a matrix of P x P, eight by eight: entries, then pairs of them, then fours change places.
 inline void transpose(Index P, const double* E, double* out) {
     for (Index i = 0; i < P; i += 8)
-        for (Index j = 0; j < P; ++j) {
-            Piece column;
-            for_each_piece<8>([&](Index r) __attribute__((always_inline)) { column[r] = E[(i + r) * P + j]; });
-            store(column, out + j * P + i);
+        for (Index j = 0; j < P; j += 8) {
+            Piece rows[8], pairs[8], fours[8];
+            for_each_piece<8>([&](Index r) __attribute__((always_inline)) { load(E + (i + r) * P + j, rows[r]); });
+            for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+                const Piece &a = rows[2 * r], &b = rows[2 * r + 1];
+                pairs[2 * r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+                pairs[2 * r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+            });
+            for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+                const Index first = r / 2 * 4 + r % 2;
+                const Piece &a = pairs[first], &b = pairs[first + 2];
+                fours[first] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+                fours[first + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+            });
+            for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+                const Piece &a = fours[r], &b = fours[r + 4];
+                store(__builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11), out + (j + r) * P + i);
+                store(__builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15), out + (j + r + 4) * P + i);
+            });
         }
 }
 

@@ -48,7 +48,7 @@ class ConstrainedForwardBackward : private ForwardBackward {
         return least >= kLeastMessage && std::isfinite(log_z);
     }
 
-    static void possible(const Piece& x, Piece& fall) { fall = x > kImpossible ? fall : Piece{}; }
+    static void possible(const Piece& x, Piece& shifted) { shifted = x > kImpossible ? shifted : Piece{}; }
 };
 
 }  // namespace dualfield

@@ -60,21 +60,21 @@ class ForwardBackward {
         return prepare(chain, kProbabilityRange, [](const Piece&, Piece&) {});
     }
 
-    // Exponentiates the shifted potentials; false where their range calls for logarithms. count(x, fall) leaves of the fall
-    // from the maximum to x what counts for the range.
+    // Exponentiates the shifted potentials; false where their range calls for logarithms. count(x, shifted) sets
+    // to zero what of the shifted x does not count for the range.
     template <class Count>
     bool prepare(const ChainPotentials& chain, double most_range, Count&& count) {
         const Index K = chain.labels, P = padded(K), T = chain.length;
         const Index matrices = chain.edge_matrices();
         stride_ = P;
         shift_ = 0.0;
-        Piece edge_range{}, node_range{};
+        Piece least_edge{}, least_node{};
         double* out = room(exp_edge_, matrices * P * P);
         for (Index m = 0; m < matrices; ++m) {
             const double* edge = chain.edge_row(m, 0);
             const double top = maximum(K * K, edge);
             shift_ += top * static_cast<double>(chain.tied() ? T - 1 : 1);
-            for (Index i = 0; i < K; ++i, out += P) exp_row(K, edge + i * K, top, out, edge_range, count);
+            for (Index i = 0; i < K; ++i, out += P) exp_row(K, edge + i * K, top, out, least_edge, count);
             std::fill(out, out + (P - K) * P, 0.0);
             out += (P - K) * P;
         }
@@ -83,19 +83,19 @@ class ForwardBackward {
             const double* node = chain.node_row(t);
             const double top = maximum(K, node);
             shift_ += top;
-            exp_row(K, node, top, out, node_range, count);
+            exp_row(K, node, top, out, least_node, count);
         }
-        return largest(edge_range) + largest(node_range) < most_range;
+        return largest(-least_edge) + largest(-least_node) < most_range;
     }
 
-    // out = exp(x - top), padded; range = max(range, top - x).
+    // out = exp(x - top), padded; least = min(least, x - top).
     template <class Count>
-    [[gnu::always_inline]] static void exp_row(Index K, const double* x, double top, double* out, Piece& range,
+    [[gnu::always_inline]] static void exp_row(Index K, const double* x, double top, double* out, Piece& least,
                                                Count&& count) {
         for_pieces_of(K, x, [&](const Piece& piece, Index k) __attribute__((always_inline)) {
-            Piece fall = top - piece, exps = piece - top;
-            count(piece, fall);
-            raise(fall, range);
+            Piece exps = piece - top, shifted = exps;
+            count(piece, shifted);
+            lower(shifted, least);
             exponentiate(exps);
             if (k + 8 > K) keep_first(K - k, exps);
             store(exps, out + k);

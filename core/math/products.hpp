@@ -8,19 +8,16 @@
 
 namespace dualfield {
 
+// What fits the registers, 32 of 512 bits or 16 smaller ones: rows and pieces of them at once; the sums kept for each piece
+// of a row of B; and up to how many pieces in a row a matrix counts as small.
 #ifdef __AVX512F__
-constexpr Index kRowsAtOnce = 8, kPiecesAtOnce = 4;
+constexpr Index kRowsAtOnce = 8, kPiecesAtOnce = 4, kFewPieces = 5;
 template <Index B>
 constexpr Index kWays = B == 1 ? 4 : (B <= 4 ? 2 : 1);
-#ifndef FEWP
-#define FEWP 5
-#endif
-constexpr Index kFewPieces = FEWP;
 #else
-constexpr Index kRowsAtOnce = 4, kPiecesAtOnce = 1;
+constexpr Index kRowsAtOnce = 4, kPiecesAtOnce = 1, kFewPieces = 4;
 template <Index B>
 constexpr Index kWays = B == 1 ? 2 : 1;
-constexpr Index kFewPieces = 4;
 #endif
 
 // out[p] = piece p of x^T E, for B pieces in a row, in kWays sums each so that they wait less for each other.

@@ -119,7 +119,7 @@ class ForwardBackward {
         double log_z = 0.0;
         if (chain.tied() && pieces <= kFewPieces) {
             if (kBoth && T > 1) transpose(P, exp_edge(chain, 0), room(transposed_, P * P));
-            for_each_group(pieces, [&]<Index B>(Index) { log_z = sweep_few<kBoth, B>(T); });
+            for_each_group<kFewPieces>(pieces, [&]<Index B>(Index) { log_z = sweep_few<kBoth, B>(T); });
         } else {
             log_z = sweep_many<kBoth>(chain);
         }

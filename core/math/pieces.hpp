@@ -1,30 +1,13 @@
 // Eight doubles at a time, as sums that stay in registers while many rows are added to them.
 #pragma once
 
-#include <cstddef>
-#include <cstring>
-#include <utility>
-
-#ifdef __AVX512F__
+#ifdef __AVX__
 #include <immintrin.h>
 #endif
 
-#include "math/elementary.hpp"
+#include "math/piece.hpp"
 
 namespace dualfield {
-
-using Piece = double __attribute__((vector_size(64)));
-
-inline void load(const double* x, Piece& piece) { std::memcpy(&piece, x, sizeof piece); }
-inline void store(const Piece& piece, double* x) { std::memcpy(x, &piece, sizeof piece); }
-
-// body(p) for p = 0 .. B - 1, each known when compiling: a loop would be unrolled too late for an array of sums to become
-// registers.
-template <Index B, class Body>
-[[gnu::always_inline]] inline void for_each_piece(Body&& body) {
-    [&]<Index... P>(std::integer_sequence<Index, P...>)
-        __attribute__((always_inline)) { (body(P), ...); }(std::make_integer_sequence<Index, B>());
-}
 
 template <std::size_t B>
 [[gnu::always_inline]] inline void clear(Piece (&sums)[B]) {
@@ -36,23 +19,49 @@ inline double total(const Piece& piece) {
 }
 
 // y = max(x, y) and y = min(x, y), entry by entry.
-[[gnu::always_inline]] inline void raise(const Piece& x, Piece& y) { y = x > y ? x : y; }
-[[gnu::always_inline]] inline void lower(const Piece& x, Piece& y) { y = x < y ? x : y; }
+[[gnu::always_inline]] inline void raise(const Piece& x, Piece& y) {
+    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
+        part(y, n) = part(x, n) > part(y, n) ? part(x, n) : part(y, n);
+    });
+}
+[[gnu::always_inline]] inline void lower(const Piece& x, Piece& y) {
+    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
+        part(y, n) = part(x, n) < part(y, n) ? part(x, n) : part(y, n);
+    });
+}
 
-[[gnu::always_inline]] inline double largest(Piece piece) {
-    raise(__builtin_shufflevector(piece, piece, 4, 5, 6, 7, 0, 1, 2, 3), piece);
-    raise(__builtin_shufflevector(piece, piece, 2, 3, 0, 1, 6, 7, 4, 5), piece);
-    raise(__builtin_shufflevector(piece, piece, 1, 0, 3, 2, 5, 4, 7, 6), piece);
-    return piece[0];
+[[gnu::always_inline]] inline double largest(const Piece& piece) {
+#ifdef __AVX512F__
+    Piece tops = piece;
+    raise(__builtin_shufflevector(tops, tops, 4, 5, 6, 7, 0, 1, 2, 3), tops);
+    raise(__builtin_shufflevector(tops, tops, 2, 3, 0, 1, 6, 7, 4, 5), tops);
+    raise(__builtin_shufflevector(tops, tops, 1, 0, 3, 2, 5, 4, 7, 6), tops);
+    return tops[0];
+#else
+    Part tops = part(piece, 0);
+    for_each_piece<kParts - 1>([&](Index n) __attribute__((always_inline)) {
+        tops = part(piece, n + 1) > tops ? part(piece, n + 1) : tops;
+    });
+    double top = tops[0];
+    for_each_piece<kPart - 1>([&](Index k) __attribute__((always_inline)) { top = tops[k + 1] > top ? tops[k + 1] : top; });
+    return top;
+#endif
 }
 
 // The first n <= 8 of x, and beyond them `rest`.
 [[gnu::always_inline]] inline void load_first(Index n, const double* x, double rest, Piece& piece) {
 #ifdef __AVX512F__
     piece = (Piece)_mm512_mask_loadu_pd(_mm512_set1_pd(rest), static_cast<__mmask8>((1u << n) - 1u), x);
+#elif defined(__AVX__)
+    for_each_piece<kParts>([&](Index p) __attribute__((always_inline)) {
+        const auto there = Part{0.0, 1.0, 2.0, 3.0} < static_cast<double>(n - p * kPart);
+        const Part loaded = (Part)_mm256_maskload_pd(x + p * kPart, (__m256i)there);
+        part(piece, p) = there ? loaded : Part{} + rest;
+    });
 #else
-    piece = Piece{} + rest;
-    for (Index k = 0; k < n; ++k) piece[k] = x[k];
+    double all[8] = {rest, rest, rest, rest, rest, rest, rest, rest};
+    for (Index k = 0; k < n; ++k) all[k] = x[k];
+    load(all, piece);
 #endif
 }
 
@@ -60,14 +69,21 @@ inline double total(const Piece& piece) {
 #ifdef __AVX512F__
     _mm512_mask_storeu_pd(x, static_cast<__mmask8>((1u << n) - 1u), (__m512d)piece);
 #else
-    for (Index k = 0; k < n; ++k) x[k] = piece[k];
+    if (n == 8) return store(piece, x);
+    double all[8];
+    store(piece, all);
+    for (Index k = 0; k < n; ++k) x[k] = all[k];
 #endif
 }
 
 // Zeros from the n-th on.
 [[gnu::always_inline]] inline void keep_first(Index n, Piece& piece) {
-    constexpr Piece kLanes = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
-    piece = kLanes < static_cast<double>(n) ? piece : Piece{};
+    static constexpr double kPlaces[8] = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
+    Piece places;
+    load(kPlaces, places);
+    for_each_piece<kParts>([&](Index p) __attribute__((always_inline)) {
+        part(piece, p) = part(places, p) < static_cast<double>(n) ? part(piece, p) : Part{};
+    });
 }
 
 // body(piece, k) for k = 0, 8, ... below n: the numbers of x from k on, the last piece filled up by x[0].
@@ -86,7 +102,10 @@ template <class Body>
 
 // exp, see elementary.hpp.
 [[gnu::always_inline]] inline void exponentiate(Piece& piece) {
-    exp_to<Piece, std::uint64_t __attribute__((vector_size(64)))>(piece, piece);
+    using Bits = std::uint64_t __attribute__((vector_size(8 * kPart)));
+    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
+        exp_to<Part, Bits>(part(piece, n), part(piece, n));
+    });
 }
 
 // sum += a * x[0..8)
@@ -127,15 +146,17 @@ template <Index B>
 
 // sum_k counts[k] x[k]^2
 inline double counted_squares(Index n, const std::uint8_t* counts, const double* x) {
-    using Counts = std::uint8_t __attribute__((vector_size(8)));
+    using Counts = std::uint8_t __attribute__((vector_size(kPart)));
     Piece squares = {};
     Index k = 0;
     for (; k + 8 <= n; k += 8) {
-        Counts here;
-        std::memcpy(&here, counts + k, sizeof here);
         Piece loaded;
         load(x + k, loaded);
-        squares += __builtin_convertvector(here, Piece) * loaded * loaded;
+        for_each_piece<kParts>([&](Index p) __attribute__((always_inline)) {
+            Counts here;
+            std::memcpy(&here, counts + k + p * kPart, sizeof here);
+            part(squares, p) += __builtin_convertvector(here, Part) * part(loaded, p) * part(loaded, p);
+        });
     }
     double rest = 0.0;
     for (; k < n; ++k) rest += static_cast<double>(counts[k]) * x[k] * x[k];

@@ -38,21 +38,24 @@ template <Index B>
 
 // out[r] = the total of sums[r].
 [[gnu::always_inline]] inline void store_totals(const Piece (&sums)[kRowsAtOnce], double* out) {
-    Piece pairs[kRowsAtOnce / 2], fours[kRowsAtOnce / 4];
-    for_each_piece<kRowsAtOnce / 2>([&](Index r) __attribute__((always_inline)) {
+#ifdef __AVX512F__
+    Piece pairs[4], fours[2];
+    for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
         const Piece &a = sums[2 * r], &b = sums[2 * r + 1];
         pairs[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
                    __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
     });
-    for_each_piece<kRowsAtOnce / 4>([&](Index r) __attribute__((always_inline)) {
+    for_each_piece<2>([&](Index r) __attribute__((always_inline)) {
         const Piece &a = pairs[2 * r], &b = pairs[2 * r + 1];
         fours[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
                    __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
     });
-    const Piece &a = fours[0], &b = fours[kRowsAtOnce / 4 - 1];
-    const Piece totals = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
-                         __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-    std::memcpy(out, &totals, kRowsAtOnce * sizeof(double));
+    store(__builtin_shufflevector(fours[0], fours[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+              __builtin_shufflevector(fours[0], fours[1], 4, 5, 6, 7, 12, 13, 14, 15),
+          out);
+#else
+    for_each_piece<kRowsAtOnce>([&](Index r) __attribute__((always_inline)) { out[r] = total(sums[r]); });
+#endif
 }
 
 // left = x^T E where kLeft, right = E y where kRight; E is P x P. Every other reading should go `upwards`, to begin with
@@ -83,8 +86,9 @@ void multiply(Index P, const double* E, const double* x, double* left, const dou
     }
 }
 
-// out = E^T for a matrix of P x P, eight by eight: entries, then pairs of them, then fours change places.
+// out = E^T for a matrix of P x P; with wide vectors eight by eight: entries, then pairs of them, then fours change places.
 inline void transpose(Index P, const double* E, double* out) {
+#ifdef __AVX512F__
     for (Index i = 0; i < P; i += 8)
         for (Index j = 0; j < P; j += 8) {
             Piece rows[8], pairs[8], fours[8];
@@ -106,6 +110,10 @@ inline void transpose(Index P, const double* E, double* out) {
                 store(__builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15), out + (j + r + 4) * P + i);
             });
         }
+#else
+    for (Index i = 0; i < P; ++i)
+        for (Index j = 0; j < P; ++j) out[j * P + i] = E[i * P + j];
+#endif
 }
 
 }  // namespace dualfield

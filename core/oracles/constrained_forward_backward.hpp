@@ -48,7 +48,11 @@ class ConstrainedForwardBackward : private ForwardBackward {
         return least >= kLeastMessage && std::isfinite(log_z);
     }
 
-    static void possible(const Piece& x, Piece& shifted) { shifted = x > kImpossible ? shifted : Piece{}; }
+    static void possible(const Piece& x, Piece& shifted) {
+        for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
+            part(shifted, n) = part(x, n) > kImpossible ? part(shifted, n) : Part{};
+        });
+    }
 };
 
 }  // namespace dualfield

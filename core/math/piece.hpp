@@ -20,30 +20,30 @@ template <Index B, class Body>
 
 #ifdef __AVX512F__
 
-using Part = double __attribute__((vector_size(64)));
-using Piece = Part;
-constexpr Index kPart = 8, kParts = 1;
-[[gnu::always_inline]] inline Part& part(Piece& piece, Index) { return piece; }
-[[gnu::always_inline]] inline const Part& part(const Piece& piece, Index) { return piece; }
+using Lanes = double __attribute__((vector_size(64)));
+using Piece = Lanes;
+constexpr Index kLanes = 8, kParts = 1;
+[[gnu::always_inline]] inline Lanes& lanes(Piece& piece, Index) { return piece; }
+[[gnu::always_inline]] inline const Lanes& lanes(const Piece& piece, Index) { return piece; }
 
 #else
 
 #ifdef __AVX__
-constexpr Index kPart = 4;
+constexpr Index kLanes = 4;
 #else
-constexpr Index kPart = 2;
+constexpr Index kLanes = 2;
 #endif
-constexpr Index kParts = 8 / kPart;
-using Part = double __attribute__((vector_size(8 * kPart)));
+constexpr Index kParts = 8 / kLanes;
+using Lanes = double __attribute__((vector_size(8 * kLanes)));
 
 struct Piece {
-    Part parts[kParts];
+    Lanes parts[kParts];
 
-    double operator[](Index k) const { return parts[k / kPart][k % kPart]; }
+    double operator[](Index k) const { return parts[k / kLanes][k % kLanes]; }
     double& operator[](Index k) { return reinterpret_cast<double*>(parts)[k]; }
 };
-[[gnu::always_inline]] inline Part& part(Piece& piece, Index n) { return piece.parts[n]; }
-[[gnu::always_inline]] inline const Part& part(const Piece& piece, Index n) { return piece.parts[n]; }
+[[gnu::always_inline]] inline Lanes& lanes(Piece& piece, Index n) { return piece.parts[n]; }
+[[gnu::always_inline]] inline const Lanes& lanes(const Piece& piece, Index n) { return piece.parts[n]; }
 
 // y += x, and so on; x - y, and so on, where x or y may be one number for all eight.
 [[gnu::always_inline]] inline Piece& operator+=(Piece& y, const Piece& x) {
@@ -60,7 +60,7 @@ struct Piece {
 }
 [[gnu::always_inline]] inline Piece eight_of(double a) {
     Piece piece;
-    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) { piece.parts[n] = Part{} + a; });
+    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) { piece.parts[n] = Lanes{} + a; });
     return piece;
 }
 [[gnu::always_inline]] inline Piece& operator-=(Piece& y, double a) { return y -= eight_of(a); }
@@ -76,15 +76,15 @@ struct Piece {
 
 #endif
 
-// Part by part, as a copy of the whole would go through memory.
+// Vector by vector, as a copy of the whole would go through memory.
 [[gnu::always_inline]] inline void load(const double* x, Piece& piece) {
     for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        std::memcpy(&part(piece, n), x + n * kPart, sizeof(Part));
+        std::memcpy(&lanes(piece, n), x + n * kLanes, sizeof(Lanes));
     });
 }
 [[gnu::always_inline]] inline void store(const Piece& piece, double* x) {
     for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        std::memcpy(x + n * kPart, &part(piece, n), sizeof(Part));
+        std::memcpy(x + n * kLanes, &lanes(piece, n), sizeof(Lanes));
     });
 }
 

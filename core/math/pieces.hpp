@@ -21,12 +21,12 @@ inline double total(const Piece& piece) {
 // y = max(x, y) and y = min(x, y), entry by entry.
 [[gnu::always_inline]] inline void raise(const Piece& x, Piece& y) {
     for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        part(y, n) = part(x, n) > part(y, n) ? part(x, n) : part(y, n);
+        lanes(y, n) = lanes(x, n) > lanes(y, n) ? lanes(x, n) : lanes(y, n);
     });
 }
 [[gnu::always_inline]] inline void lower(const Piece& x, Piece& y) {
     for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        part(y, n) = part(x, n) < part(y, n) ? part(x, n) : part(y, n);
+        lanes(y, n) = lanes(x, n) < lanes(y, n) ? lanes(x, n) : lanes(y, n);
     });
 }
 
@@ -38,12 +38,12 @@ inline double total(const Piece& piece) {
     raise(__builtin_shufflevector(tops, tops, 1, 0, 3, 2, 5, 4, 7, 6), tops);
     return tops[0];
 #else
-    Part tops = part(piece, 0);
+    Lanes tops = lanes(piece, 0);
     for_each_piece<kParts - 1>([&](Index n) __attribute__((always_inline)) {
-        tops = part(piece, n + 1) > tops ? part(piece, n + 1) : tops;
+        tops = lanes(piece, n + 1) > tops ? lanes(piece, n + 1) : tops;
     });
     double top = tops[0];
-    for_each_piece<kPart - 1>([&](Index k) __attribute__((always_inline)) { top = tops[k + 1] > top ? tops[k + 1] : top; });
+    for_each_piece<kLanes - 1>([&](Index k) __attribute__((always_inline)) { top = tops[k + 1] > top ? tops[k + 1] : top; });
     return top;
 #endif
 }
@@ -54,9 +54,9 @@ inline double total(const Piece& piece) {
     piece = (Piece)_mm512_mask_loadu_pd(_mm512_set1_pd(rest), static_cast<__mmask8>((1u << n) - 1u), x);
 #elif defined(__AVX__)
     for_each_piece<kParts>([&](Index p) __attribute__((always_inline)) {
-        const auto there = Part{0.0, 1.0, 2.0, 3.0} < static_cast<double>(n - p * kPart);
-        const Part loaded = (Part)_mm256_maskload_pd(x + p * kPart, (__m256i)there);
-        part(piece, p) = there ? loaded : Part{} + rest;
+        const auto there = Lanes{0.0, 1.0, 2.0, 3.0} < static_cast<double>(n - p * kLanes);
+        const Lanes loaded = (Lanes)_mm256_maskload_pd(x + p * kLanes, (__m256i)there);
+        lanes(piece, p) = there ? loaded : Lanes{} + rest;
     });
 #else
     double all[8] = {rest, rest, rest, rest, rest, rest, rest, rest};
@@ -78,11 +78,11 @@ inline double total(const Piece& piece) {
 
 // Zeros from the n-th on.
 [[gnu::always_inline]] inline void keep_first(Index n, Piece& piece) {
-    static constexpr double kPlaces[8] = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
+    static constexpr double kCounting[8] = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
     Piece places;
-    load(kPlaces, places);
+    load(kCounting, places);
     for_each_piece<kParts>([&](Index p) __attribute__((always_inline)) {
-        part(piece, p) = part(places, p) < static_cast<double>(n) ? part(piece, p) : Part{};
+        lanes(piece, p) = lanes(places, p) < static_cast<double>(n) ? lanes(piece, p) : Lanes{};
     });
 }
 
@@ -102,9 +102,9 @@ template <class Body>
 
 // exp, see elementary.hpp.
 [[gnu::always_inline]] inline void exponentiate(Piece& piece) {
-    using Bits = std::uint64_t __attribute__((vector_size(8 * kPart)));
+    using Bits = std::uint64_t __attribute__((vector_size(8 * kLanes)));
     for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        exp_to<Part, Bits>(part(piece, n), part(piece, n));
+        exp_to<Lanes, Bits>(lanes(piece, n), lanes(piece, n));
     });
 }
 
@@ -146,7 +146,7 @@ template <Index B>
 
 // sum_k counts[k] x[k]^2
 inline double counted_squares(Index n, const std::uint8_t* counts, const double* x) {
-    using Counts = std::uint8_t __attribute__((vector_size(kPart)));
+    using Counts = std::uint8_t __attribute__((vector_size(kLanes)));
     Piece squares = {};
     Index k = 0;
     for (; k + 8 <= n; k += 8) {
@@ -154,8 +154,8 @@ inline double counted_squares(Index n, const std::uint8_t* counts, const double*
         load(x + k, loaded);
         for_each_piece<kParts>([&](Index p) __attribute__((always_inline)) {
             Counts here;
-            std::memcpy(&here, counts + k + p * kPart, sizeof here);
-            part(squares, p) += __builtin_convertvector(here, Part) * part(loaded, p) * part(loaded, p);
+            std::memcpy(&here, counts + k + p * kLanes, sizeof here);
+            lanes(squares, p) += __builtin_convertvector(here, Lanes) * lanes(loaded, p) * lanes(loaded, p);
         });
     }
     double rest = 0.0;

@@ -50,7 +50,7 @@ class ConstrainedForwardBackward : private ForwardBackward {
 
     static void possible(const Piece& x, Piece& shifted) {
         for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-            part(shifted, n) = part(x, n) > kImpossible ? part(shifted, n) : Part{};
+            lanes(shifted, n) = lanes(x, n) > kImpossible ? lanes(shifted, n) : Lanes{};
         });
     }
 };

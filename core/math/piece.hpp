@@ -78,14 +78,12 @@ struct Piece {
 
 // Vector by vector, as a copy of the whole would go through memory.
 [[gnu::always_inline]] inline void load(const double* x, Piece& piece) {
-    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        std::memcpy(&lanes(piece, n), x + n * kLanes, sizeof(Lanes));
-    });
+    for_each_piece<kParts>(
+        [&](Index n) __attribute__((always_inline)) { std::memcpy(&lanes(piece, n), x + n * kLanes, sizeof(Lanes)); });
 }
 [[gnu::always_inline]] inline void store(const Piece& piece, double* x) {
-    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        std::memcpy(x + n * kLanes, &lanes(piece, n), sizeof(Lanes));
-    });
+    for_each_piece<kParts>(
+        [&](Index n) __attribute__((always_inline)) { std::memcpy(x + n * kLanes, &lanes(piece, n), sizeof(Lanes)); });
 }
 
 }  // namespace dualfield

@@ -43,7 +43,8 @@ inline double total(const Piece& piece) {
         tops = lanes(piece, n + 1) > tops ? lanes(piece, n + 1) : tops;
     });
     double top = tops[0];
-    for_each_piece<kLanes - 1>([&](Index k) __attribute__((always_inline)) { top = tops[k + 1] > top ? tops[k + 1] : top; });
+    for_each_piece<kLanes - 1>([&](Index k)
+                                   __attribute__((always_inline)) { top = tops[k + 1] > top ? tops[k + 1] : top; });
     return top;
 #endif
 }
@@ -103,9 +104,8 @@ template <class Body>
 // exp, see elementary.hpp.
 [[gnu::always_inline]] inline void exponentiate(Piece& piece) {
     using Bits = std::uint64_t __attribute__((vector_size(8 * kLanes)));
-    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        exp_to<Lanes, Bits>(lanes(piece, n), lanes(piece, n));
-    });
+    for_each_piece<kParts>(
+        [&](Index n) __attribute__((always_inline)) { exp_to<Lanes, Bits>(lanes(piece, n), lanes(piece, n)); });
 }
 
 // sum += a * x[0..8)

@@ -68,7 +68,8 @@ void multiply(Index P, const double* E, const double* x, double* left, const dou
         const Index i = upwards ? P - R - block : block;
         const double* rows = E + i * P;
         Piece factors[R], sums[R];
-        for_each_piece<R>([&](Index r) __attribute__((always_inline)) { factors[r] = Piece{} + (kLeft ? x[i + r] : 0.0); });
+        for_each_piece<R>([&](Index r)
+                              __attribute__((always_inline)) { factors[r] = Piece{} + (kLeft ? x[i + r] : 0.0); });
         clear(sums);
         for (Index j = 0; j < P; j += 8) {
             Piece column{}, row{};

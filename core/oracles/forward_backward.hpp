@@ -17,7 +17,9 @@ namespace dualfield {
 
 class ForwardBackward {
    public:
-    double log_partition(const ChainPotentials& chain) { return prepare(chain) ? sweep<false>(chain) : log_forward(chain); }
+    double log_partition(const ChainPotentials& chain) {
+        return prepare(chain) ? sweep<false>(chain) : log_forward(chain);
+    }
 
     // Fills, where not null: `nodes` T x K; `edges` (T-1) x K x K; `edge_sum` K x K, the sum of the edge
     // marginals.
@@ -166,9 +168,8 @@ class ForwardBackward {
         LogProduct z;
         z.multiply(finish(product, node, alpha));
         if (kBoth) {
-            for_each_piece<B>([&](Index p) __attribute__((always_inline)) {
-                store(product[p], beta + (T - 1) * P + 8 * p);
-            });
+            for_each_piece<B>([&](Index p)
+                                  __attribute__((always_inline)) { store(product[p], beta + (T - 1) * P + 8 * p); });
             finish(product, node + (T - 1) * P, b + (T - 1) * P);
         }
         for (Index t = 1; t < T; ++t) {

@@ -25,4 +25,10 @@ struct LineAllocator {
 
 using AlignedVector = std::vector<double, LineAllocator<double>>;
 
+// Grown to the largest size asked for, never shrunk: what resize() adds it fills, each time anew.
+inline double* room(AlignedVector& buffer, std::ptrdiff_t size) {
+    if (static_cast<std::ptrdiff_t>(buffer.size()) < size) buffer.resize(size);
+    return buffer.data();
+}
+
 }  // namespace dualfield

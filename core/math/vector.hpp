@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "math/elementary.hpp"
+#include "math/pieces.hpp"
 
 namespace dualfield {
 
@@ -56,10 +56,9 @@ inline void scale(Index n, double a, double* x) {
 }
 
 inline double maximum(Index n, const double* x) {
-    double top = x[0];
-#pragma omp simd reduction(max : top)
-    for (Index k = 1; k < n; ++k) top = x[k] > top ? x[k] : top;
-    return top;
+    Piece tops = Piece{} + x[0];
+    for_pieces_of(n, x, [&](const Piece& piece, Index) __attribute__((always_inline)) { raise(piece, tops); });
+    return largest(tops);
 }
 
 inline double minimum(Index n, const double* x) {
@@ -85,8 +84,11 @@ inline Index argmax(Index n, const double* x) { return std::max_element(x, x + n
 
 // out = exp(x - shift)
 inline void exp_shifted(Index n, const double* x, double shift, double* out) {
-#pragma omp simd
-    for (Index k = 0; k < n; ++k) out[k] = fast_exp(x[k] - shift);
+    for_pieces_of(n, x, [&](Piece& piece, Index k) __attribute__((always_inline)) {
+        piece -= shift;
+        exponentiate(piece);
+        store_first(std::min<Index>(8, n - k), piece, out + k);
+    });
 }
 
 // log(sum_k exp(x_k)), exact for any finite x; -inf entries count as impossible.

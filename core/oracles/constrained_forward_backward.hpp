@@ -16,14 +16,14 @@ class ConstrainedForwardBackward : private ForwardBackward {
     // Potentials as keep_live() leaves them, with a labelling of finite score.
     double log_partition(const ChainPotentials& chain) {
         double log_z = 0.0;
-        return probabilities(chain, log_z) ? log_z : log_forward(chain);
+        return probabilities<false>(chain, log_z) ? log_z : log_forward(chain);
     }
 
     // Fills, where not null, what ForwardBackward::marginals does; exact zeros for what is impossible.
     double marginals(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {
         double log_z = 0.0;
-        if (!probabilities(chain, log_z)) return log_space_marginals(chain, nodes, edges, edge_sum);
-        backward(chain, nodes, edges, edge_sum);
+        if (!probabilities<true>(chain, log_z)) return log_space_marginals(chain, nodes, edges, edge_sum);
+        combine(chain, nodes, edges, edge_sum);
         return log_z;
     }
 
@@ -31,9 +31,10 @@ class ConstrainedForwardBackward : private ForwardBackward {
     // Messages backwards are at most 1 / (kLeastMessage exp(-kRange)), far from overflow.
     static constexpr double kRange = 300.0, kLeastMessage = 1e-120;
 
+    template <bool kBoth>
     bool probabilities(const ChainPotentials& chain, double& log_z) {
-        if (!prepare(chain, kRange, least_possible)) return false;
-        log_z = forward(chain);
+        if (!prepare(chain, kRange, possible)) return false;
+        log_z = sweep<kBoth>(chain);
         double least = 1.0;
         for (Index t = 0; t < chain.length; ++t) {
             const double* node = chain.node_row(t);
@@ -47,14 +48,10 @@ class ConstrainedForwardBackward : private ForwardBackward {
         return least >= kLeastMessage && std::isfinite(log_z);
     }
 
-    static double least_possible(Index n, const double* x) {
-        double bottom = std::numeric_limits<double>::infinity();
-#pragma omp simd reduction(min : bottom)
-        for (Index k = 0; k < n; ++k) {
-            const double possible = x[k] > kImpossible ? x[k] : std::numeric_limits<double>::infinity();
-            bottom = possible < bottom ? possible : bottom;
-        }
-        return bottom;
+    static void possible(const Piece& x, Piece& shifted) {
+        for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
+            lanes(shifted, n) = lanes(x, n) > kImpossible ? lanes(shifted, n) : Lanes{};
+        });
     }
 };
 

@@ -3,27 +3,30 @@
 // Two paths give the same numbers. The fast one works with probabilities: potentials are shifted by their
 // maxima, exponentiated once, and each forward message is scaled to sum to one, so that
 //     alpha_t[j] = exp(node_t[j]) sum_i alpha_{t-1}[i] exp(edge[i][j]) / c_t,    log Z = sum_t log c_t + shifts.
-// A message entry is never smaller than exp(-(range of an edge + range of a node)) times the largest, so
+// Messages backwards are scaled by themselves, so that the two sweeps need nothing of each other and run side by side: while
+// one waits for its scale, the other multiplies. A message entry is never smaller than exp(-(range of an edge + range of a node)) times the largest, so
 // nothing that matters underflows while those ranges add up to less than kProbabilityRange; beyond, the same
 // recursion runs on logarithms.
 #pragma once
 
 #include "math/aligned.hpp"
-#include "math/pieces.hpp"
+#include "math/products.hpp"
 #include "oracles/chain_potentials.hpp"
 
 namespace dualfield {
 
 class ForwardBackward {
    public:
-    double log_partition(const ChainPotentials& chain) { return prepare(chain) ? forward(chain) : log_forward(chain); }
+    double log_partition(const ChainPotentials& chain) {
+        return prepare(chain) ? sweep<false>(chain) : log_forward(chain);
+    }
 
     // Fills, where not null: `nodes` T x K; `edges` (T-1) x K x K; `edge_sum` K x K, the sum of the edge
     // marginals.
     double marginals(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {
         if (!prepare(chain)) return log_space_marginals(chain, nodes, edges, edge_sum);
-        const double log_z = forward(chain);
-        backward(chain, nodes, edges, edge_sum);
+        const double log_z = sweep<true>(chain);
+        combine(chain, nodes, edges, edge_sum);
         return log_z;
     }
 
@@ -56,122 +59,201 @@ class ForwardBackward {
     static constexpr double kProbabilityRange = 600.0;
 
     bool prepare(const ChainPotentials& chain) {
-        return prepare(chain, kProbabilityRange, [](Index n, const double* x) { return minimum(n, x); });
+        return prepare(chain, kProbabilityRange, [](const Piece&, Piece&) {});
     }
 
-    // Exponentiates the shifted potentials; false where their range, from the least that counts, calls for logarithms.
-    template <class Least>
-    bool prepare(const ChainPotentials& chain, double most_range, Least&& least) {
+    // Exponentiates the shifted potentials; false where their range calls for logarithms. count(x, shifted) sets
+    // to zero what of the shifted x does not count for the range.
+    template <class Count>
+    bool prepare(const ChainPotentials& chain, double most_range, Count&& count) {
         const Index K = chain.labels, P = padded(K), T = chain.length;
         const Index matrices = chain.edge_matrices();
         stride_ = P;
         shift_ = 0.0;
-        double edge_range = 0.0, node_range = 0.0;
-        exp_edge_.resize(matrices * K * P);
-        exp_node_.resize(T * P);
+        Piece least_edge{}, least_node{};
+        double* out = room(exp_edge_, matrices * P * P);
         for (Index m = 0; m < matrices; ++m) {
             const double* edge = chain.edge_row(m, 0);
             const double top = maximum(K * K, edge);
-            edge_range = std::max(edge_range, top - least(K * K, edge));
             shift_ += top * static_cast<double>(chain.tied() ? T - 1 : 1);
-            for (Index i = 0; i < K; ++i) exp_row(K, P, edge + i * K, top, &exp_edge_[(m * K + i) * P]);
+            for (Index i = 0; i < K; ++i, out += P) exp_row(K, edge + i * K, top, out, least_edge, count);
+            std::fill(out, out + (P - K) * P, 0.0);
+            out += (P - K) * P;
         }
-        for (Index t = 0; t < T; ++t) {
+        out = room(exp_node_, T * P);
+        for (Index t = 0; t < T; ++t, out += P) {
             const double* node = chain.node_row(t);
             const double top = maximum(K, node);
-            node_range = std::max(node_range, top - least(K, node));
             shift_ += top;
-            exp_row(K, P, node, top, &exp_node_[t * P]);
+            exp_row(K, node, top, out, least_node, count);
         }
-        return edge_range + node_range < most_range;
+        return largest(-least_edge) + largest(-least_node) < most_range;
     }
 
-    static void exp_row(Index K, Index P, const double* x, double shift, double* out) {
-        exp_shifted(K, x, shift, out);
-        for (Index k = K; k < P; ++k) out[k] = 0.0;
-    }
-
-    const double* exp_edge(const ChainPotentials& chain, Index t) const {
-        return exp_edge_.data() + (chain.tied() ? 0 : t * chain.labels * stride_);
-    }
-
-    double forward(const ChainPotentials& chain) {
-        const Index K = chain.labels, P = stride_, T = chain.length;
-        alpha_.resize(T * P);
-        inverse_scale_.resize(T);
-        double log_z = shift_;
-        double product = 1.0;  // of the scales since the last logarithm
-        for (Index t = 0; t < T; ++t) {
-            double* alpha = &alpha_[t * P];
-            const double* emission = &exp_node_[t * P];
-            if (t == 0) {
-                std::copy(emission, emission + P, alpha);
-            } else {
-                multiply_left(K, P, alpha - P, exp_edge(chain, t - 1), alpha);
-#pragma omp simd
-                for (Index j = 0; j < P; ++j) alpha[j] *= emission[j];
-            }
-            const double total = sum(P, alpha);
-            inverse_scale_[t] = 1.0 / total;
-            scale(P, inverse_scale_[t], alpha);
-            product *= total;
-            if (product < 1e-40 || product > 1e40) {  // total itself is above exp(-kProbabilityRange)
-                log_z += std::log(product);
-                product = 1.0;
-            }
-        }
-        return log_z + std::log(product);
-    }
-
-    // out = x^T E, in sums that stay in registers: two of them for each piece of the row, so that they wait less for each
-    // other.
-    static void multiply_left(Index K, Index P, const double* x, const double* E, double* out) {
-        for_each_group(P / 8, [&]<Index B>(Index first) {
-            Piece even[B], odd[B];
-            clear(even);
-            clear(odd);
-            const double* row = E + 8 * first;
-            Index i = 0;
-            for (; i + 2 <= K; i += 2, row += 2 * P)
-                for (Index p = 0; p < B; ++p) {
-                    add_product(x[i], row + 8 * p, even[p]);
-                    add_product(x[i + 1], row + P + 8 * p, odd[p]);
-                }
-            for (Index p = 0; p < B; ++p) {
-                if (i < K) add_product(x[i], row + 8 * p, even[p]);
-                even[p] += odd[p];
-                store(even[p], out + 8 * (first + p));
-            }
+    // out = exp(x - top), padded; least = min(least, x - top).
+    template <class Count>
+    [[gnu::always_inline]] static void exp_row(Index K, const double* x, double top, double* out, Piece& least,
+                                               Count&& count) {
+        for_pieces_of(K, x, [&](const Piece& piece, Index k) __attribute__((always_inline)) {
+            Piece exps = piece - top, shifted = exps;
+            count(piece, shifted);
+            lower(shifted, least);
+            exponentiate(exps);
+            if (k + 8 > K) keep_first(K - k, exps);
+            store(exps, out + k);
         });
     }
 
-    // With b_t = exp(node_t) beta_t / c_t:  beta_{t-1}[i] = sum_j E[i][j] b_t[j],
-    // node marginal = alpha_t beta_t,  edge marginal = alpha_{t-1}[i] E[i][j] b_t[j].
-    void backward(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {
+    const double* exp_edge(const ChainPotentials& chain, Index t) const {
+        return exp_edge_.data() + (chain.tied() ? 0 : t * stride_ * stride_);
+    }
+
+    // Forward messages alpha_t and, where kBoth, with beta_{T-1} = 1,
+    //     b_t[j] = exp(node_t[j]) beta_t[j] / d_t,    beta_{t-1}[i] = sum_j E[i][j] b_t[j],    d_t such that b_t sums to one.
+    template <bool kBoth>
+    double sweep(const ChainPotentials& chain) {
+        const Index P = stride_, T = chain.length, pieces = P / 8;
+        room(alpha_, T * P);
+        if (kBoth) {
+            room(outgoing_, T * P);
+            room(beta_, T * P);
+        }
+        double log_z = 0.0;
+        if (chain.tied() && pieces <= kFewPieces) {
+            if (kBoth && T > 1) transpose(P, exp_edge(chain, 0), room(transposed_, P * P));
+            for_each_group<kFewPieces>(pieces, [&]<Index B>(Index) { log_z = sweep_few<kBoth, B>(T); });
+        } else {
+            log_z = sweep_many<kBoth>(chain);
+        }
+        return log_z;
+    }
+
+    // The logarithm of a product of scales, each above exp(-kProbabilityRange).
+    class LogProduct {
+       public:
+        void multiply(double factor) {
+            product_ *= factor;
+            if (product_ < 1e-40 || product_ > 1e40) {
+                log_ += std::log(product_);
+                product_ = 1.0;
+            }
+        }
+        double value() const { return log_ + std::log(product_); }
+
+       private:
+        double log_ = 0.0, product_ = 1.0;
+    };
+
+    // out = product * emission / its sum, which is returned.
+    template <Index B>
+    [[gnu::always_inline]] static double finish(const Piece (&product)[B], const double* emission, double* out) {
+        Piece message[B], sums{};
+        for_each_piece<B>([&](Index p) __attribute__((always_inline)) {
+            load(emission + 8 * p, message[p]);
+            message[p] *= product[p];
+            sums += message[p];
+        });
+        const double scale = total(sums), inverse = 1.0 / scale;
+        for_each_piece<B>([&](Index p) __attribute__((always_inline)) { store(message[p] * inverse, out + 8 * p); });
+        return scale;
+    }
+
+    template <bool kBoth, Index B>
+    double sweep_few(Index T) {
+        constexpr Index P = 8 * B;
+        const double *E = exp_edge_.data(), *transposed = transposed_.data(), *node = exp_node_.data();
+        double *alpha = alpha_.data(), *beta = beta_.data(), *b = outgoing_.data();
+        Piece product[B];
+        for_each_piece<B>([&](Index p) __attribute__((always_inline)) { product[p] = Piece{} + 1.0; });
+        LogProduct z;
+        z.multiply(finish(product, node, alpha));
+        if (kBoth) {
+            for_each_piece<B>([&](Index p)
+                                  __attribute__((always_inline)) { store(product[p], beta + (T - 1) * P + 8 * p); });
+            finish(product, node + (T - 1) * P, b + (T - 1) * P);
+        }
+        for (Index t = 1; t < T; ++t) {
+            multiply_left(alpha + (t - 1) * P, E, product);
+            z.multiply(finish(product, node + t * P, alpha + t * P));
+            if (!kBoth) continue;
+            const Index s = T - 1 - t;
+            multiply_left(b + (s + 1) * P, transposed, product);
+            for_each_piece<B>([&](Index p) __attribute__((always_inline)) { store(product[p], beta + s * P + 8 * p); });
+            finish(product, node + s * P, b + s * P);
+        }
+        return shift_ + z.value();
+    }
+
+    // out = product * emission / its sum, which is returned.
+    static double finish(Index P, const double* product, const double* emission, double* out) {
+        Piece sums{}, message, factor;
+        for (Index j = 0; j < P; j += 8) {
+            load(product + j, message);
+            load(emission + j, factor);
+            message *= factor;
+            sums += message;
+            store(message, out + j);
+        }
+        const double scale = total(sums);
+        dualfield::scale(P, 1.0 / scale, out);
+        return scale;
+    }
+
+    template <bool kBoth>
+    double sweep_many(const ChainPotentials& chain) {
+        const Index P = stride_, T = chain.length;
+        const double* node = exp_node_.data();
+        double *alpha = alpha_.data(), *beta = beta_.data(), *b = outgoing_.data();
+        LogProduct z;
+        std::fill(alpha, alpha + P, 1.0);
+        z.multiply(finish(P, alpha, node, alpha));
+        if (kBoth) {
+            std::fill(beta + (T - 1) * P, beta + T * P, 1.0);
+            finish(P, beta + (T - 1) * P, node + (T - 1) * P, b + (T - 1) * P);
+        }
+        for (Index t = 1; t < T; ++t) {
+            const Index s = T - 1 - t;
+            const double *from = alpha + (t - 1) * P, *E = exp_edge(chain, t - 1);
+            double* to = alpha + t * P;
+            if (kBoth && chain.tied()) {
+                dualfield::multiply<true, true>(P, E, from, to, b + (s + 1) * P, beta + s * P, t % 2);
+            } else {
+                dualfield::multiply<true, false>(P, E, from, to, nullptr, nullptr, t % 2);
+                if (kBoth)
+                    dualfield::multiply<false, true>(P, exp_edge(chain, s), nullptr, nullptr, b + (s + 1) * P,
+                                                     beta + s * P, t % 2);
+            }
+            z.multiply(finish(P, to, node + t * P, to));
+            if (kBoth) finish(P, beta + s * P, node + s * P, b + s * P);
+        }
+        return shift_ + z.value();
+    }
+
+    // node marginal = alpha_t beta_t / z_t,  edge marginal = alpha_{t-1}[i] E[i][j] b_t[j] / z_{t-1},
+    // where z_t = <alpha_t, beta_t>; from here on b_t is b_t / z_{t-1}.
+    void combine(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {
         const Index K = chain.labels, P = stride_, T = chain.length;
         const bool tied_sum = edge_sum && chain.tied();
-        beta_.assign(P, 1.0);
-        outgoing_.resize(tied_sum ? T * P : P);
         if (edge_sum && !tied_sum) std::fill(edge_sum, edge_sum + K * K, 0.0);
-        if (chain.tied() && T > 1) transpose(K, P, exp_edge(chain, 0));
-        for (Index t = T - 1; t >= 0; --t) {
-            const double* alpha = &alpha_[t * P];
-            if (nodes) {
-                double* node = nodes + t * K;
-#pragma omp simd
-                for (Index j = 0; j < K; ++j) node[j] = alpha[j] * beta_[j];
-            }
-            if (t == 0) break;
-            const double* emission = &exp_node_[t * P];
-            const double* previous = alpha - P;
-            const double* E = exp_edge(chain, t - 1);
-            double* b = outgoing_.data() + (tied_sum ? t * P : 0);
-#pragma omp simd
-            for (Index j = 0; j < P; ++j) b[j] = emission[j] * beta_[j] * inverse_scale_[t];
+        for (Index t = 0; t < T; ++t) {
+            const double *alpha = &alpha_[t * P], *beta = &beta_[t * P];
+            Piece products{};
+            for (Index j = 0; j < P; j += 8) add_products(alpha + j, beta + j, products);
+            const double inverse = 1.0 / total(products);
+            if (nodes)
+                for_pieces_of(K, alpha, [&](Piece& piece, Index j) __attribute__((always_inline)) {
+                    Piece other;
+                    load(beta + j, other);
+                    store_first(std::min<Index>(8, K - j), piece * other * inverse, nodes + t * K + j);
+                });
+            if (t == T - 1) break;
+            double* b = &outgoing_[(t + 1) * P];
+            scale(P, inverse, b);
+            const double* E = exp_edge(chain, t);
             if (edges) {
-                double* edge = edges + (t - 1) * K * K;
+                double* edge = edges + t * K * K;
                 for (Index i = 0; i < K; ++i) {
-                    const double a = previous[i];
+                    const double a = alpha[i];
                     const double* row = E + i * P;
 #pragma omp simd
                     for (Index j = 0; j < K; ++j) edge[i * K + j] = a * row[j] * b[j];
@@ -181,49 +263,39 @@ class ForwardBackward {
                 for (Index i = 0; i < K; ++i) {
                     double* row = edge_sum + i * K;
 #pragma omp simd
-                    for (Index j = 0; j < K; ++j) row[j] += previous[i] * E[i * P + j] * b[j];
+                    for (Index j = 0; j < K; ++j) row[j] += alpha[i] * E[i * P + j] * b[j];
                 }
             }
-            if (!chain.tied()) transpose(K, P, E);
-            multiply_left(K, P, b, transposed_.data(), beta_.data());
         }
         if (tied_sum) sum_outer_products(chain, edge_sum);
     }
 
     // Where the edges share one matrix E, the sum of their marginals is E times, entry by entry, sum_t alpha_{t-1} b_t^T:
     // a product of matrices, four rows of it at a time.
-    void sum_outer_products(const ChainPotentials& chain, double* edge_sum) {
+    void sum_outer_products(const ChainPotentials& chain, double* edge_sum) const {
         const Index K = chain.labels, P = stride_, T = chain.length;
         if (T == 1) return std::fill(edge_sum, edge_sum + K * K, 0.0);
         const double* E = exp_edge(chain, 0);
         constexpr Index R = 4;
-        for_each_group(P / 8, [&]<Index B>(Index first) {
-            const Index columns = std::min(8 * B, K - 8 * first);
+        for_each_group<kPiecesAtOnce>(P / 8, [&]<Index B>(Index first) {
             for (Index i = 0; i < K; i += R) {
-                Piece sums[R][B];
-                for (auto& row : sums) clear(row);
-                for (Index t = 1; t < T; ++t) {
-                    const double* a = &alpha_[(t - 1) * P + i];  // i + R <= P
-                    const double* b = &outgoing_[t * P + 8 * first];
-                    for (Index r = 0; r < R; ++r)
-                        for (Index p = 0; p < B; ++p) add_product(a[r], b + 8 * p, sums[r][p]);
-                }
-                for (Index r = 0; r < std::min(R, K - i); ++r) {
-                    double row[8 * B];
-                    for (Index p = 0; p < B; ++p) store(sums[r][p], row + 8 * p);
-                    const double* factors = E + (i + r) * P + 8 * first;
-                    double* out = edge_sum + (i + r) * K + 8 * first;
-#pragma omp simd
-                    for (Index j = 0; j < columns; ++j) out[j] = row[j] * factors[j];
-                }
+                Piece sums[R * B];
+                clear(sums);
+                const double* a = &alpha_[i];  // i + R <= P
+                const double* b = &outgoing_[P + 8 * first];
+                for (Index t = 1; t < T; ++t, a += P, b += P)
+                    for_each_piece<R * B>([&](Index s) __attribute__((always_inline)) {
+                        add_product(a[s / B], b + 8 * (s % B), sums[s]);
+                    });
+                for_each_piece<R * B>([&](Index s) __attribute__((always_inline)) {
+                    const Index row = i + s / B, j = 8 * (first + s % B);
+                    if (row >= K) return;
+                    Piece factors;
+                    load(E + row * P + j, factors);
+                    store_first(std::min<Index>(8, K - j), sums[s] * factors, edge_sum + row * K + j);
+                });
             }
         });
-    }
-
-    void transpose(Index K, Index P, const double* E) {
-        transposed_.assign(K * P, 0.0);
-        for (Index i = 0; i < K; ++i)
-            for (Index j = 0; j < K; ++j) transposed_[j * P + i] = E[i * P + j];
     }
 
     // The path on logarithms, about ten times slower. Messages are kept relative to their largest entry or sum, and
@@ -305,8 +377,7 @@ class ForwardBackward {
     Index stride_ = 0;                                // of the padded rows below
     double shift_ = 0.0;                              // the sum of all maxima subtracted
     AlignedVector exp_node_, exp_edge_, transposed_;  // rows of whole lines
-    AlignedVector alpha_, beta_, outgoing_;
-    std::vector<double> inverse_scale_;
+    AlignedVector alpha_, beta_, outgoing_;           // T rows of messages; outgoing_ are the b_t
     std::vector<double> log_alpha_, log_beta_, log_edge_, terms_;
 };
 

@@ -77,8 +77,7 @@ class Viterbi {
             for (Index i = 1; i < K; ++i)
                 for (Index p = 0; p < B; ++p) {
                     load(&from_[i * stride + 8 * p], edge);
-                    const Piece score = previous[i] + edge;
-                    best[p] = score > best[p] ? score : best[p];
+                    raise(previous[i] + edge, best[p]);
                 }
             double* row = &best_[t * stride];
             for (Index p = 0; p < B; ++p) store(best[p], row + 8 * p);
@@ -106,18 +105,18 @@ class Viterbi {
     // The first i with the largest x_i + y_i.
     template <Index B>
     static std::int32_t first_best(const double* x, const double* y) {
-        Piece sums[B], top;
+        Piece sums[B], tops;
         for (Index p = 0; p < B; ++p) {
             Piece other;
             load(x + 8 * p, sums[p]), load(y + 8 * p, other);
             sums[p] += other;
-            top = p == 0 ? sums[0] : sums[p] > top ? sums[p] : top;
+            if (p == 0) tops = sums[0];
+            raise(sums[p], tops);
         }
-        double largest = top[0];
-        for (int n = 1; n < 8; ++n) largest = top[n] > largest ? top[n] : largest;
+        const double top = largest(tops);
         double all[8 * B];
         for (Index p = 0; p < B; ++p) store(sums[p], all + 8 * p);
-        const double* first = std::find(all, all + 8 * B, largest);
+        const double* first = std::find(all, all + 8 * B, top);
         return first == all + 8 * B ? 0 : static_cast<std::int32_t>(first - all);  // scores that are no numbers: any
     }
 

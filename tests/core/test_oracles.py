@@ -84,6 +84,29 @@ def test_viterbi_gives_ties_to_the_lower_labels(chain: Chain, constant: int) -> 
 
 
 @pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("labels", [1, 2, 7, 8, 9, 16, 17, 31, 32, 33, 40, 41, 63, 64, 65, 70])
+def test_marginals_of_any_number_of_labels_are_those_of_the_plain_recursion(labels: int, shared: bool) -> None:
+    rng = np.random.default_rng(labels)
+    for length, size in ((1, 3.0), (2, 60.0), (3, 1.0), (12, 20.0)):
+        node = rng.uniform(-size, size, (length, labels))
+        edge = rng.uniform(-size, size, (labels, labels) if shared else (length - 1, labels, labels))
+        edges = np.broadcast_to(edge, (length - 1, labels, labels))
+        forward, backward = [node[0]], [np.zeros(labels)]
+        for t in range(1, length):
+            forward.append(np.logaddexp.reduce(forward[-1][:, None] + edges[t - 1], axis=0) + node[t])
+        for t in range(length - 1, 0, -1):
+            backward.insert(0, np.logaddexp.reduce(edges[t - 1] + node[t] + backward[0], axis=1))
+        log_z = np.logaddexp.reduce(forward[-1])
+        found = oracles.marginals(node, edge)
+        assert_close(found.log_partition, log_z)
+        assert_close(oracles.log_partition(node, edge), log_z)
+        assert_close(found.nodes, np.exp(np.array(forward) + np.array(backward) - log_z))
+        for t in range(length - 1):
+            pair = forward[t][:, None] + edges[t] + node[t + 1] + backward[t + 1]
+            assert_close(found.edges[t], np.exp(pair - log_z))
+
+
+@pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("labels", [1, 2, 7, 8, 9, 16, 17, 40, 63, 64, 65, 70])
 def test_viterbi_of_any_number_of_labels_is_the_plain_recursion(labels: int, shared: bool) -> None:
     rng = np.random.default_rng(labels)

@@ -33,8 +33,8 @@ inline double double_of(std::uint64_t bits) {
 }
 
 // exp(x) for x <= 709; 0 below -708. With x = k log 2 + r and |r| <= log(2) / 2, exp(x) = 2^k exp(r), and
-// exp(r) is a polynomial of degree 11, (exp(r) - 1 - r) / r^2 being fitted at Chebyshev nodes: wrong by less than 2e-17. Real is double, or a vector of doubles with
-// Bits the vector of as many words.
+// exp(r) is a polynomial of degree 11, (exp(r) - 1 - r) / r^2 being fitted at Chebyshev nodes: wrong by less than
+// 2e-17. Real is double, or a vector of doubles with Bits the vector of as many words.
 template <class Real, class Bits>
 [[gnu::always_inline]] inline void exp_to(const Real& x, Real& out) {
     constexpr double kLog2High = 6.93147180369123816490e-01;

@@ -28,7 +28,7 @@ class ConstrainedForwardBackward : private ForwardBackward {
     }
 
    private:
-    // Messages backwards are at most 1 / (kLeastMessage exp(-kRange)), far from overflow.
+    // <alpha_t, beta_t>, by which marginals are divided, is at least kLeastMessage exp(-kRange) / K: far from underflow.
     static constexpr double kRange = 300.0, kLeastMessage = 1e-120;
 
     template <bool kBoth>

@@ -303,6 +303,7 @@ class DualRun {
     void order_by_length(Index size) {
         schedule_.resize(size);
         std::iota(schedule_.begin(), schedule_.end(), Index{0});
+        if (size == 1) return;
         std::stable_sort(schedule_.begin(), schedule_.end(), [&](Index x, Index y) {
             return field_.compact_size(slots_[x].block) > field_.compact_size(slots_[y].block);
         });
@@ -329,7 +330,7 @@ class DualRun {
     // The weights take what the last window left; then the potentials of the next `size` blocks are found where threads share
     // that. Each thread looks at and writes its own part of the weights alone.
     void take_pending(Index size, Team& team) {
-        std::vector<double> products(team.size(), 0.0);
+        products_.resize(team.size());
         team.run([&](Index member) {
             const Part part{member, team.size()};
             for (Index k = member; k < size; k += team.size()) method().prefetch(slots_[schedule_[k]].block);
@@ -340,7 +341,7 @@ class DualRun {
                 if (measured_) product += slot.factor * field_.product(weights_.data(), slot.direction, part);
                 field_.apply(weights_.data(), slot.factor, slot.direction, part);
             }
-            products[member] = product;
+            products_[member] = product;
             if constexpr (PartedField<F>) {
                 if (team.size() == 1) return;
                 auto& own = workers_[member].own;
@@ -351,7 +352,7 @@ class DualRun {
                 }
             }
         });
-        if (pending_size_ > 0 && measured_) measure_crowding(std::accumulate(products.begin(), products.end(), 0.0));
+        if (pending_size_ > 0 && measured_) measure_crowding(std::accumulate(products_.begin(), products_.end(), 0.0));
         pending_size_ = 0;
     }
 
@@ -442,6 +443,7 @@ class DualRun {
     Index pending_size_ = 0;
     bool measured_ = false;  // whether the pending window is to tell of crowding
     std::vector<Index> schedule_;
+    std::vector<double> products_;  // of the pending directions with the weights, by thread
     Confirmation<F> confirmation_;
 };
 

@@ -87,6 +87,7 @@ class Objective {
     void schedule(const Index* blocks, Index count) {
         schedule_.resize(count);
         std::iota(schedule_.begin(), schedule_.end(), Index{0});
+        if (count == 1) return;
         std::stable_sort(schedule_.begin(), schedule_.end(), [&](Index x, Index y) {
             return field_.compact_size(blocks[x]) > field_.compact_size(blocks[y]);
         });

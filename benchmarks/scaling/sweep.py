@@ -1,9 +1,9 @@
 """How time and memory grow with the shape of the problem: one axis at a time, exponents by least squares.
 
 For each axis (sequences n, tiny sequences, length T, labels K, attributes a position, vocabulary, threads) and each of
-its values, in a process of its own: CPU seconds a pass of the default solver, CPU seconds to a certified 1e-3, and the peak of
-memory above the level before training. ``cost ~ size^exponent`` is fitted on log-log scales. Chains are generated
-(``generated.py``).
+its values, in a process of its own: CPU seconds a pass of the default solver, CPU seconds to a certified 1e-3, and the
+peak of memory above the level before training. ``cost ~ size^exponent`` is fitted on log-log scales. Chains are
+generated (``generated.py``).
 
     python benchmarks/scaling/sweep.py [AXIS ...] [--quick] [--plot-only]
 

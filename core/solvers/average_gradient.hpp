@@ -162,7 +162,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     Index fill_window(Index left_in_pass, Draw& again) {
         const Index window = static_cast<Index>(slots_.size());
         const Index most = std::min({window, left_in_pass, std::max(Index{1}, seen_ / kSeenForEach),
-                                     static_cast<Index>(1.0 + 1.0 / std::max(cosine_, kLeastCosine))});
+                                     static_cast<Index>(1.0 + 1.0 / std::max(kLeastCosine, cosine_))});
         Index size = 0, new_ones = 0;
         while (size < most) {
             const Draw drawn = again.block == kNone ? draw(new_ones) : std::exchange(again, Draw{});
@@ -245,8 +245,9 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             largest += square * earlier;
             earlier += square;
         }
-        if (!(largest > 0.0)) return;
-        cosine_ += kForget * (std::min(std::sqrt(found / largest), 1.0) - cosine_);
+        const double cosine = std::sqrt(found / largest);
+        if (!(cosine >= 0.0)) return;  // nothing has moved, or beyond all numbers
+        cosine_ += kForget * (std::min(cosine, 1.0) - cosine_);
     }
 
     bool take_step(const Slot& slot, Team& team) {

@@ -342,18 +342,24 @@ class DualRun {
                 field_.apply(weights_.data(), slot.factor, slot.direction, part);
             }
             products_[member] = product;
-            if constexpr (PartedField<F>) {
-                if (team.size() == 1) return;
-                auto& own = workers_[member].own;
-                if (!own) own = field_.own(part);
-                for (Index k = 0; k < size; ++k) {
-                    const Index i = slots_[k].block;
-                    field_.score_part(*own, i, weights_.data(), room(slots_[k].parts[member], field_.part_size(i)));
-                }
-            }
         });
         if (pending_size_ > 0 && measured_) measure_crowding(std::accumulate(products_.begin(), products_.end(), 0.0));
         pending_size_ = 0;
+        if constexpr (PartedField<F>) {
+            if (team.size() > 1 && size > 0) score_in_parts(size, team);
+        }
+    }
+
+    // Not while weights are written: the last row of a part may be read a few numbers past its end.
+    void score_in_parts(Index size, Team& team) {
+        team.run([&](Index member) {
+            auto& own = workers_[member].own;
+            if (!own) own = field_.own({member, team.size()});
+            for (Index k = 0; k < size; ++k) {
+                const Index i = slots_[k].block;
+                field_.score_part(*own, i, weights_.data(), room(slots_[k].parts[member], field_.part_size(i)));
+            }
+        });
     }
 
     // `products` sums <w, direction> at the weights that earlier blocks of the window had already changed; at the weights

@@ -33,6 +33,7 @@ struct Part {
 // The attributes of all positions whose weights belong to one part; nothing is kept where that is all of them.
 struct OwnAttributes {
     Part part;
+    std::int32_t end;  // the first attribute after those of the part
     std::vector<Index> indptr;
     std::vector<std::int32_t> indices;
     std::vector<double> values;  // none where all are one
@@ -46,8 +47,8 @@ struct OwnAttributes {
 
 // How the feature counts of a block are kept: as rows, first those of its nodes, and then one for each attribute that the
 // nodes alone do not give, since it occurs more than once in the block, or with a value other than one, or where there
-// are very many. A *target* says
-// which row is added to the weights of which attribute; the targets of a block are in the order of their attributes.
+// are very many. A *target* says which row is added to the weights of which attribute; the targets of a block are in the
+// order of their attributes.
 class BlockRows {
    public:
     struct Target {
@@ -132,7 +133,7 @@ class BlockRows {
 
     OwnAttributes own(const Attributes& data, const Part& part) const {
         const std::int32_t first = first_of(part.index, part.count), end = first_of(part.index + 1, part.count);
-        OwnAttributes own{part, {}, {}, {}};
+        OwnAttributes own{part, end, {}, {}, {}};
         if (part.count == 1) return own;
         own.indptr.reserve(data.positions() + 1);
         own.indptr.push_back(0);

@@ -6,7 +6,9 @@
 // *tables*.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
+#include <numeric>
 #include <vector>
 
 #include "duality/segments.hpp"
@@ -80,13 +82,15 @@ concept DualField = Field<F> && requires(const F& field, Index i, double* output
 // waits for weights that another one wrote last.
 template <class F>
 concept PartedField = Field<F> && requires(const F& field, const typename F::Own& own, Index i, const double* input,
-                                           double* output, std::vector<std::vector<double>> parts) {
+                                           double* output, double number, std::vector<std::vector<double>> parts) {
     // own: what a part has of all blocks. score_part: what its weights give to block i, in so many numbers; join_parts: the
     // potentials, from what all parts give.
     { field.own(Part{}) } -> std::same_as<typename F::Own>;
     { field.part_size(i) } -> std::same_as<Index>;
     { field.score_part(own, i, input, output) };
     { field.join_parts(i, input, parts, output) };
+    // w += a * the feature counts of a compact vector, over the weights of the part: pull() and apply(), without the norm.
+    { field.add_part(own, i, input, number, output) };
 };
 
 // What a part of a field has, where it has parts.
@@ -160,6 +164,18 @@ std::vector<Index> active_blocks(const F& field) {
     for (Index i = 0; i < field.blocks(); ++i)
         if (field.sample_weight(i) > 0.0) active.push_back(i);
     return active;
+}
+
+// An order of `count` blocks for threads that take the next one when they are free: the longest first, so that none waits
+// long at the end.
+template <class F, class BlockOf>
+void longest_first(const F& field, Index count, BlockOf&& block_of, std::vector<Index>& order) {
+    order.resize(count);
+    std::iota(order.begin(), order.end(), Index{0});
+    if (count == 1) return;
+    std::stable_sort(order.begin(), order.end(), [&](Index x, Index y) {
+        return field.compact_size(block_of(x)) > field.compact_size(block_of(y));
+    });
 }
 
 // Scratch for one block at a time, grown to the largest block seen.

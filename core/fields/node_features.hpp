@@ -37,7 +37,7 @@ class NodeFeatures {
 
     // Potentials of the block's nodes: a bias, where it is not null, and the weights of their attributes.
     void score(Index i, const double* w, const double* bias, double* theta) const {
-        score_of(data_, i, w, theta);
+        score_of(data_, rows_.size(), i, w, theta);
         add_bias(i, bias, theta);
     }
     void add_bias(Index i, const double* bias, double* theta) const {
@@ -47,7 +47,7 @@ class NodeFeatures {
 
     // What the attributes whose weights belong to a part give to the nodes: those of all parts add up to the potentials.
     void score_part(const OwnAttributes& own, Index i, const double* w, double* theta) const {
-        score_of(own.view(data_), i, w, theta);
+        score_of(own.view(data_), rows_.start(own.end), i, w, theta);
     }
     // w += a * the counts of rows m, over those attributes: entry by entry, where nobody asks for the norm of the counts.
     void add_part(const OwnAttributes& own, Index i, const double* m, double a, double* w) const {
@@ -208,20 +208,21 @@ class NodeFeatures {
         }
     }
 
-    // The weights of attributes, those of `data_` or some of them.
-    void score_of(const Attributes& data, Index i, const double* w, double* theta) const {
+    // The weights of attributes, those of `data_` or some of them, whose weights end at `readable`.
+    void score_of(const Attributes& data, Index readable, Index i, const double* w, double* theta) const {
         if (labels_ < 8) return score_few(data, i, w, theta);
         // A node whose row takes more than one group of pieces is finished before the next begins, as its weights are at hand.
         const Index T = length(i), step = stride_ / 8 <= kMostPieces ? T : 1;
         for (Index t = 0; t < T; t += step)
-            for_each_group(stride_ / 8,
-                           [&]<Index B>(Index first) { score_nodes<B>(data, i, t, t + step, first, w, theta); });
+            for_each_group(stride_ / 8, [&]<Index B>(Index first) {
+                score_nodes<B>(data, readable, i, t, t + step, first, w, theta);
+            });
     }
 
     // The B pieces from `first` on of nodes t to end. All that the loop looks at is a local variable: what it might have
     // written to, as far as a compiler can tell, would be read again for every entry.
     template <Index B>
-    void score_nodes(const Attributes& data, Index i, Index t, Index end, Index first, const double* w,
+    void score_nodes(const Attributes& data, Index readable, Index i, Index t, Index end, Index first, const double* w,
                      double* theta) const {
         const Rows& rows = rows_;
         const Index K = labels_;
@@ -235,7 +236,7 @@ class NodeFeatures {
             for (Index e = indptr[t]; e < indptr[t + 1]; ++e) {
                 if (e + 2 * kAhead < last) rows.prefetch_record(indices[e + 2 * kAhead]);
                 if (e + kAhead < last) rows.template prefetch_pieces<B>(w, indices[e + kAhead], first);
-                rows.template gather<B>(w, indices[e], values ? values[e] : 1.0, first, sums);
+                rows.template gather<B>(w, indices[e], values ? values[e] : 1.0, first, readable, sums);
             }
             for_each_piece<B>([&](Index p) { store(sums[p], theta + t * K + 8 * (first + p)); });
         }

@@ -49,13 +49,13 @@ class AllPairs {
     }
 
     // sums += value * w[attribute] over the B pieces of eight labels from piece `first` on; what lies beyond the last label
-    // is anything.
+    // is anything. Nothing is read from w + readable on: there another thread may be writing.
     template <Index B>
     [[gnu::always_inline]] void gather(const double* w, std::int32_t attribute, double value, Index first,
-                                       Piece (&sums)[B]) const {
+                                       Index readable, Piece (&sums)[B]) const {
         const double* row = w + start(attribute) + 8 * first;
         double last[8 * B];
-        if (start(attribute) + 8 * (first + B) > size()) [[unlikely]] {
+        if (start(attribute) + 8 * (first + B) > readable) [[unlikely]] {
             std::fill(last, last + 8 * B, 0.0);
             std::copy(row, w + start(attribute) + std::min(labels_, 8 * (first + B)), last);
             row = last;
@@ -156,7 +156,7 @@ class ObservedPairs {
     // when compiling, and the sums stay in registers.
     template <Index B>
     [[gnu::always_inline]] void gather(const double* w, std::int32_t attribute, double value, Index first,
-                                       Piece (&sums)[B]) const {
+                                       Index /*readable*/, Piece (&sums)[B]) const {
         const std::uint32_t* record = records_ + attribute * (1 + words_);
         const double* weights = w + record[0];
         const std::uint32_t* words = record + 1;

@@ -150,7 +150,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         do {
             const Index size =
                 fill_window(Base::active_count() - (Base::updates_ + done) % Base::active_count(), again);
-            order_by_length(size);
+            longest_first(Base::field_, size, [&](Index k) { return slots_[k].drawn.block; }, schedule_);
             const bool measured = size > 1 && (seen_ < Base::active_count() || ++windows_ % kMeasuredEvery == 0);
             team.for_each(size,
                           [&](Index k, Index member) { visit(slots_[schedule_[k]], workers_[member], measured); });
@@ -175,15 +175,6 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             slots_[size++].drawn = drawn;
         }
         return size;
-    }
-
-    // The longest first, so that no thread waits long at the end of a window.
-    void order_by_length(Index size) {
-        schedule_.resize(size);
-        std::iota(schedule_.begin(), schedule_.end(), Index{0});
-        std::stable_sort(schedule_.begin(), schedule_.end(), [&](Index x, Index y) {
-            return Base::field_.compact_size(slots_[x].drawn.block) > Base::field_.compact_size(slots_[y].drawn.block);
-        });
     }
 
     // Looks at a block, under the weights of the window; nothing of the run changes but what is kept of its marginals.

@@ -299,18 +299,8 @@ class DualRun {
         return std::any_of(slots_.begin(), slots_.begin() + size, [i](const Slot& slot) { return slot.block == i; });
     }
 
-    // The longest first, so that no thread waits long at the end of a window.
-    void order_by_length(Index size) {
-        schedule_.resize(size);
-        std::iota(schedule_.begin(), schedule_.end(), Index{0});
-        if (size == 1) return;
-        std::stable_sort(schedule_.begin(), schedule_.end(), [&](Index x, Index y) {
-            return field_.compact_size(slots_[x].block) > field_.compact_size(slots_[y].block);
-        });
-    }
-
     void update_window(Index size, Team& team) {
-        order_by_length(size);
+        longest_first(field_, size, [&](Index k) { return slots_[k].block; }, schedule_);
         take_pending(size, team);
         team.for_each(size, [&](Index k, Index member) {
             Slot& slot = slots_[schedule_[k]];
@@ -342,24 +332,22 @@ class DualRun {
                 field_.apply(weights_.data(), slot.factor, slot.direction, part);
             }
             products_[member] = product;
+            if constexpr (PartedField<F>) {
+                if (team.size() > 1) score_part(size, part);
+            }
         });
         if (pending_size_ > 0 && measured_) measure_crowding(std::accumulate(products_.begin(), products_.end(), 0.0));
         pending_size_ = 0;
-        if constexpr (PartedField<F>) {
-            if (team.size() > 1 && size > 0) score_in_parts(size, team);
-        }
     }
 
-    // Not while weights are written: the last row of a part may be read a few numbers past its end.
-    void score_in_parts(Index size, Team& team) {
-        team.run([&](Index member) {
-            auto& own = workers_[member].own;
-            if (!own) own = field_.own({member, team.size()});
-            for (Index k = 0; k < size; ++k) {
-                const Index i = slots_[k].block;
-                field_.score_part(*own, i, weights_.data(), room(slots_[k].parts[member], field_.part_size(i)));
-            }
-        });
+    // What a part of the weights gives to the potentials of the next `size` blocks.
+    void score_part(Index size, const Part& part) {
+        auto& own = workers_[part.index].own;
+        if (!own) own = field_.own(part);
+        for (Index k = 0; k < size; ++k) {
+            const Index i = slots_[k].block;
+            field_.score_part(*own, i, weights_.data(), room(slots_[k].parts[part.index], field_.part_size(i)));
+        }
     }
 
     // `products` sums <w, direction> at the weights that earlier blocks of the window had already changed; at the weights

@@ -2,8 +2,6 @@
 //     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>).
 #pragma once
 
-#include <algorithm>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -37,7 +35,7 @@ class Objective {
     void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) {
         if (static_cast<Index>(workers_.size()) != team.size()) workers_ = std::vector<Worker>(team.size());
         if (static_cast<Index>(slots_.size()) < count) slots_.resize(count);
-        schedule(blocks, count);
+        longest_first(field_, count, [&](Index k) { return blocks[k]; }, schedule_);
         team.for_each(count, [&](Index k, Index member) {
             Slot& slot = slots_[schedule_[k]];
             look_at(blocks[schedule_[k]], w, gradient != nullptr, workers_[member], slot);
@@ -82,16 +80,6 @@ class Objective {
         typename F::Direction direction;  // where the field has no parts
         double weight, loss, magnitude;
     };
-
-    // The longest first, so that no thread waits long at the end.
-    void schedule(const Index* blocks, Index count) {
-        schedule_.resize(count);
-        std::iota(schedule_.begin(), schedule_.end(), Index{0});
-        if (count == 1) return;
-        std::stable_sort(schedule_.begin(), schedule_.end(), [&](Index x, Index y) {
-            return field_.compact_size(blocks[x]) > field_.compact_size(blocks[y]);
-        });
-    }
 
     void look_at(Index i, const double* w, bool with_gradient, Worker& worker, Slot& slot) const {
         const double c = slot.weight = field_.sample_weight(i);

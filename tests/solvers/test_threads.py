@@ -47,7 +47,8 @@ def test_threads_change_a_window_by_rounding_alone(method: str, name: str) -> No
     for threads in (2, 3):
         weights, dual = after(made(field, method, threads, 6), 4)
         # A line search that accepts at one rounding and goes on at another changes more than the last digits.
-        np.testing.assert_allclose(weights, alone[0], rtol=1e-7, atol=1e-7 * np.abs(weights).max())
+        tol = 1e-7 if method == "SDCA" else 1e-9
+        np.testing.assert_allclose(weights, alone[0], rtol=tol, atol=tol * np.abs(weights).max())
         assert dual == pytest.approx(alone[1], rel=1e-9)
 
 

@@ -55,7 +55,8 @@ class BlockRows {
         std::int32_t attribute, row;
     };
 
-    explicit BlockRows(const Attributes& data) {
+    // `weights`: how many all attributes have.
+    BlockRows(const Attributes& data, Index weights) {
         starts_.reserve(data.blocks + 1);
         starts_.push_back(0);
         shared_starts_.reserve(data.blocks + 1);
@@ -86,6 +87,7 @@ class BlockRows {
                 const Index p = data.offsets[i] + t;
                 for (Index e = data.indptr[p]; e < data.indptr[p + 1]; ++e) {
                     Seen& a = seen[data.indices[e]];
+                    ++a.entries;
                     if (a.row != kOnce) {
                         rows_.push_back(a.row);
                         if (data.values) values_.push_back(data.values[e]);
@@ -107,7 +109,7 @@ class BlockRows {
         owners_.shrink_to_fit();
         rows_.shrink_to_fit();
         values_.shrink_to_fit();
-        divide(seen);
+        divide(seen, weights);
     }
 
     // How many attributes of a position have no row of their own at most: few enough to be counted in a byte.
@@ -135,15 +137,21 @@ class BlockRows {
         const std::int32_t first = first_of(part.index, part.count), end = first_of(part.index + 1, part.count);
         OwnAttributes own{part, end, {}, {}, {}};
         if (part.count == 1) return own;
+        const auto mine = [=](std::int32_t a) { return Index{a >= first} & Index{a < end}; };
+        const Index entries = data.indptr[data.positions()];
+        Index count = 0, kept = 0;
+        for (Index e = 0; e < entries; ++e) count += mine(data.indices[e]);
         own.indptr.reserve(data.positions() + 1);
         own.indptr.push_back(0);
+        own.indices.resize(count + 1);  // what is not kept is written too, and then over: no branch to guess
+        if (data.values) own.values.resize(count + 1);
         for (Index p = 0; p < data.positions(); ++p) {
             for (Index e = data.indptr[p]; e < data.indptr[p + 1]; ++e) {
-                if (data.indices[e] < first || data.indices[e] >= end) continue;
-                own.indices.push_back(data.indices[e]);
-                if (data.values) own.values.push_back(data.values[e]);
+                own.indices[kept] = data.indices[e];
+                if (data.values) own.values[kept] = data.values[e];
+                kept += mine(data.indices[e]);
             }
-            own.indptr.push_back(static_cast<Index>(own.indices.size()));
+            own.indptr.push_back(kept);
         }
         return own;
     }
@@ -162,28 +170,27 @@ class BlockRows {
     // What is known of an attribute while blocks go by; in one place, as attributes come in no order.
     struct Seen {
         Index last_block = -1;
-        std::int32_t row = 0;       // in the present block: kOnce, or the row among the shared ones
-        std::uint32_t targets = 0;  // over all blocks
-
-        // What its targets take. A row of weights that is seldom used has left the cache by then, and takes longer than one
-        // that many blocks use.
-        Index effort() const {
-            constexpr std::uint32_t kFetched = 2, kSeldom = 64;
-            return Index{targets} + kFetched * std::min(targets, kSeldom);
-        }
+        std::int32_t row = 0;                    // in the present block: kOnce, or the row among the shared ones
+        std::uint32_t entries = 0, targets = 0;  // over all blocks
     };
 
     // The first attribute of a part.
     std::int32_t first_of(Index part, Index count) const { return bounds_[part * kShares / count]; }
 
-    // Bounds between attributes, so that the targets of each share take about as long.
-    void divide(const std::vector<Seen>& seen) {
+    // Bounds between attributes, so that each share takes about as long: its entries, its targets, and the rows of weights
+    // that are seldom used, which have left the cache by then, the more so the longer they are.
+    void divide(const std::vector<Seen>& seen, Index weights) {
+        constexpr Index kSeldom = 64;
+        const Index fetched = 1 + weights / (4 * std::max(std::ssize(seen), std::ptrdiff_t{1}));
+        const auto effort = [&](const Seen& a) {
+            return Index{a.entries} + a.targets + fetched * std::min(Index{a.targets}, kSeldom);
+        };
         bounds_.assign(kShares + 1, static_cast<std::int32_t>(seen.size()));
         bounds_[0] = 0;
         Index all = 0, so_far = 0, share = 1;
-        for (const Seen& a : seen) all += a.effort();
+        for (const Seen& a : seen) all += effort(a);
         for (std::size_t a = 0; a < seen.size(); ++a) {
-            so_far += seen[a].effort();
+            so_far += effort(seen[a]);
             for (; share < kShares && so_far * kShares >= share * all; ++share)
                 bounds_[share] = static_cast<std::int32_t>(a + 1);
         }

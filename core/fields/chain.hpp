@@ -125,14 +125,19 @@ class Chain {
         add_dense(i, dense, theta);
     }
 
-    // What is not of attributes belongs to the first part.
+    // Of what is not of attributes, transitions are shared out, and the rest belongs to the first part.
     void add_part(const Own& own, Index i, const double* m, double a, double* w) const {
         nodes_.add_part(own, i, m, a, w);
-        if (own.part.index > 0) return;
-        const Index K = labels(), T = length(i);
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s)
-            w[transition_start_ + static_cast<Index>(s)] += a * m[T * K + shape_.transitions[s]];
-        for (Index t = 0; t < T; ++t) for_each_dense_row(i, t, [&](Index start) { axpy(K, a, m + t * K, w + start); });
+        for_each_dense_of(own.part, i, m,
+                          [&](Index start, Index n, const double* counts) { axpy(n, a, counts, w + start); });
+    }
+    double product_part(const Own& own, Index i, const double* m, const double* w, std::vector<double>& scratch) const {
+        double* sums = room(scratch, part_size(i));
+        nodes_.score_part(own, i, w, sums);
+        double total = dot(length(i) * labels(), sums, m);
+        for_each_dense_of(own.part, i, m,
+                          [&](Index start, Index n, const double* counts) { total += dot(n, counts, w + start); });
+        return total;
     }
 
     void project(Direction& direction, double* theta) const {
@@ -427,6 +432,17 @@ class Chain {
     }
 
     // Completes the potentials by the weights of transitions, begin and end.
+    // body(start, n, counts): what compact marginals m count for the n weights from `start` on, over all those of the part
+    // that are not of attributes.
+    template <class Body>
+    void for_each_dense_of(const Part& part, Index i, const double* m, Body&& body) const {
+        const Index K = labels(), T = length(i), transitions = std::ssize(shape_.transitions);
+        for (Index s = transitions * part.index / part.count; s < transitions * (part.index + 1) / part.count; ++s)
+            body(transition_start_ + s, Index{1}, m + T * K + shape_.transitions[s]);
+        if (part.index > 0) return;
+        for (Index t = 0; t < T; ++t) for_each_dense_row(i, t, [&](Index start) { body(start, K, m + t * K); });
+    }
+
     void add_dense(Index i, const double* dense, double* theta) const {
         const Index K = labels(), T = length(i);
         if (shape_.begin) axpy(K, 1.0, dense + begin_start_ - transition_start_, theta);

@@ -81,17 +81,20 @@ concept DualField = Field<F> && requires(const F& field, Index i, double* output
 // A field whose potentials and counts several threads can find together, each of its own part of the weights: then no core
 // waits for weights that another one wrote last.
 template <class F>
-concept PartedField = Field<F> && requires(const F& field, const typename F::Own& own, Index i, const double* input,
-                                           double* output, double number, std::vector<std::vector<double>> parts) {
-    // own: what a part has of all blocks. score_part: what its weights give to block i, in so many numbers; join_parts: the
-    // potentials, from what all parts give.
-    { field.own(Part{}) } -> std::same_as<typename F::Own>;
-    { field.part_size(i) } -> std::same_as<Index>;
-    { field.score_part(own, i, input, output) };
-    { field.join_parts(i, input, parts, output) };
-    // w += a * the feature counts of a compact vector, over the weights of the part: pull() and apply(), without the norm.
-    { field.add_part(own, i, input, number, output) };
-};
+concept PartedField =
+    Field<F> && requires(const F& field, const typename F::Own& own, Index i, const double* input, double* output,
+                         double number, std::vector<std::vector<double>> parts, std::vector<double> scratch) {
+        // own: what a part has of all blocks. score_part: what its weights give to block i, in so many numbers; join_parts:
+        // the potentials, from what all parts give.
+        { field.own(Part{}) } -> std::same_as<typename F::Own>;
+        { field.part_size(i) } -> std::same_as<Index>;
+        { field.score_part(own, i, input, output) };
+        { field.join_parts(i, input, parts, output) };
+        // Over the weights of the part, with the feature counts of a compact vector: w += a * counts, which is what pull()
+        // and apply() do, without the norm; and <w, counts>.
+        { field.add_part(own, i, input, number, output) };
+        { field.product_part(own, i, input, input, scratch) } -> std::same_as<double>;
+    };
 
 // What a part of a field has, where it has parts.
 template <class F>

@@ -22,7 +22,7 @@ class NodeFeatures {
           rows_(rows),
           labels_(labels),
           stride_(labels >= 8 ? padded(labels) : labels),
-          block_rows_(counting ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}) {
+          block_rows_(counting ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}, rows.size()) {
         if constexpr (!Rows::kAllPairs) {
             if (counting) count_weighted();
         }

@@ -48,12 +48,13 @@ class BlockStore {
         }
     }
 
-    // Row i is needed soon. Always inlined, as a call of what does nothing but fetch is removed.
+    // Row i is needed soon.
     [[gnu::always_inline]] void prefetch(Index i) const {
-        const char* row = single_ ? reinterpret_cast<const char*>(floats_.get() + offsets_[i])
-                                  : reinterpret_cast<const char*>(doubles_.get() + offsets_[i]);
-        const Index bytes = size(i) * static_cast<Index>(single_ ? sizeof(float) : sizeof(double));
-        for (Index b = 0; b < bytes; b += 64) __builtin_prefetch(row + b, 0, 2);
+        if (single_) {
+            prefetch_all(size(i), floats_.get() + offsets_[i]);
+        } else {
+            prefetch_all(size(i), doubles_.get() + offsets_[i]);
+        }
     }
 
     void write(Index i, const double* row) {

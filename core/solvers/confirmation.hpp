@@ -12,7 +12,8 @@
 #include "math/vector.hpp"
 #include "solvers/certificate.hpp"
 #include "solvers/deadline.hpp"
-#include "threads/team.hpp"
+#include "solvers/own_parts.hpp"
+#include "threads/chunks.hpp"
 
 namespace dualfield {
 
@@ -25,30 +26,37 @@ class Confirmation {
     // of block i, which must be those of a distribution to the last digit, and returns their entropy; `member` of the
     // team calls it. shift(w) may move the weights from w(mu) to others that are to be certified.
     template <class MarginalsOf, class Shift>
-    bool run(const std::vector<Index>& order, const Deadline& deadline, Team& team, MarginalsOf&& marginals_of,
-             Shift&& shift) {
+    bool run(const std::vector<Index>& order, const Deadline& deadline, Team& team, OwnParts<F>& own_parts,
+             MarginalsOf&& marginals_of, Shift&& shift) {
         const Index blocks = static_cast<Index>(order.size());
         if (cursor_ == 0) begin();
         workers_.resize(team.size());
         slots_.resize(team.size() == 1 ? 1 : kWindow);
+        own_parts.divide(team.size());
         const Index window = static_cast<Index>(slots_.size());
         while (cursor_ < blocks) {
             const Index size = std::min(window, blocks - cursor_);
             team.for_each(size, [&](Index k, Index member) {
                 const Index i = order[cursor_ + k];
-                double* m = room(workers_[member].marginals, field_.compact_size(i));
+                double* m = room(slots_[k].marginals, field_.compact_size(i));
                 marginals_of(i, m, member);
                 field_.subtract_truth(i, m);
-                field_.pull(i, m, slots_[k].direction);
+                if constexpr (!PartedField<F>) field_.pull(i, m, slots_[k].direction);
             });
             team.run([&](Index member) {  // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
-                for (Index k = 0; k < size; ++k)
-                    field_.apply(weights_.data(), -field_.sample_weight(order[cursor_ + k]) / field_.l2(),
-                                 slots_[k].direction, {member, team.size()});
+                for (Index k = 0; k < size; ++k) {
+                    const Index i = order[cursor_ + k];
+                    const double a = -field_.sample_weight(i) / field_.l2();
+                    if constexpr (PartedField<F>) {
+                        field_.add_part(own_parts[member], i, slots_[k].marginals.data(), a, weights_.data());
+                    } else {
+                        field_.apply(weights_.data(), a, slots_[k].direction, {member, team.size()});
+                    }
+                }
             });
             cursor_ += size;
             if (cursor_ == blocks) {
-                conjugate_norm_ = squared_norm(field_.dimension(), weights_.data());
+                conjugate_norm_ = norm_of_weights(team);
                 shift(weights_);
             }
             if (deadline.passed()) return false;
@@ -65,7 +73,7 @@ class Confirmation {
             cursor_ += size;
             if (deadline.passed() && cursor_ < 2 * blocks) return false;
         }
-        end();
+        end(team);
         return true;
     }
 
@@ -100,6 +108,12 @@ class Confirmation {
         magnitude_ = 0.0;
     }
 
+    double norm_of_weights(Team& team) const {
+        return sum_over_chunks<1>(team, field_.dimension(), [&](Index first, Index end) {
+            return std::array{squared_norm(end - first, weights_.data() + first)};
+        })[0];
+    }
+
     static constexpr Index kWindow = 32;  // blocks between two meetings of the team
 
     struct Worker {
@@ -108,7 +122,8 @@ class Confirmation {
     };
 
     struct Slot {
-        typename F::Direction direction;
+        std::vector<double> marginals;    // less the truth
+        typename F::Direction direction;  // where the field has no parts
         double loss, entropy, gap, magnitude;
     };
 
@@ -136,9 +151,9 @@ class Confirmation {
         ++oracle_calls_;
     }
 
-    void end() {
+    void end(Team& team) {
         cursor_ = 0;
-        const double penalty = 0.5 * field_.l2() * squared_norm(field_.dimension(), weights_.data());
+        const double penalty = 0.5 * field_.l2() * norm_of_weights(team);
         const double conjugate = 0.5 * field_.l2() * conjugate_norm_;
         const double allowance = rounding_allowance(magnitude_ + penalty + conjugate);
         const double primal = losses_.value() + penalty, dual = entropies_.value() - conjugate;

@@ -4,8 +4,8 @@
 // Updates come in *windows* of different blocks. All blocks of a window look at the same weights, each on whatever thread
 // is free, and find their steps, which are recorded in the order of the draws; then the weights take all the directions,
 // each thread for a part of the weights, and where the field allows it finds, from that part, its share of the next
-// window's potentials: so most weights stay in the cache of one core. Nothing depends on the timing of threads, and on their number
-// only by rounding; it does on the length of the window: one, for one thread, is the method as published.
+// window's potentials: so most weights stay in the cache of one core. Nothing depends on the timing of threads, and on
+// their number only by rounding; it does on the length of the window: one, for one thread, is the method as published.
 // Steps of one window do not know of each other. Where their directions have a common part, the quadratic term of the
 // dual is larger than the sum of theirs, so each step reckons with it `crowding` times:
 //     crowding = |sum of directions|^2 / sum |direction|^2, as found in the windows before, and at least 1.
@@ -25,7 +25,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,6 +32,7 @@
 #include "sampling/block_sampler.hpp"
 #include "solvers/acceleration.hpp"
 #include "solvers/confirmation.hpp"
+#include "solvers/own_parts.hpp"
 #include "threads/team.hpp"
 
 namespace dualfield {
@@ -96,7 +96,7 @@ class DualRun {
     bool confirm(double seconds) {
         Team team(threads_);
         return confirmation_.run(
-            sampler_.order(), Deadline(seconds), team,
+            sampler_.order(), Deadline(seconds), team, own_parts_,
             [&](Index i, double* m, Index member) { return method().stored(i, m, workers_[member]); },
             [&](std::vector<double>& w) { acceleration_.shift(w); });
     }
@@ -189,7 +189,7 @@ class DualRun {
     struct Worker {
         typename F::Workspace oracle;
         std::vector<double> potentials, marginals, candidate, kept[2];
-        std::optional<typename OwnOf<F>::Type> own;  // where there are several
+        typename F::Direction direction;
     };
 
     struct Step {
@@ -203,9 +203,10 @@ class DualRun {
     struct Slot {
         Index block;
         Step step;
-        double factor;                           // weights += factor * direction
-        typename F::Direction direction;         // not looked at where the step is zero
-        std::vector<std::vector<double>> parts;  // of the block's potentials, where each thread has found its own
+        double factor;                           // weights += factor * direction, or the counts of change
+        typename F::Direction direction;         // neither is looked at where the step is zero
+        std::vector<double> change;              // in place of the direction, where threads have parts
+        std::vector<std::vector<double>> parts;  // of the block's potentials, then: each thread has found its own
         double along, norm;                      // <w, direction> when the step was found; |direction|^2
         Index oracle_calls, evaluations;
         double length;                                      // |nu - mu|_1, where the sampler needs it
@@ -223,6 +224,7 @@ class DualRun {
           weights_(field.dimension(), 0.0),
           entropy_(field.blocks(), 0.0),
           remaining_(field.blocks(), 0.0),
+          own_parts_(field),
           confirmation_(field) {}
 
     // Where block i begins in an array that keeps size_of(i) numbers for each block of positive weight.
@@ -237,9 +239,18 @@ class DualRun {
     // The potentials of the slot's block.
     void score(const Slot& slot, double* theta) const {
         if constexpr (PartedField<F>) {
-            if (!slot.parts.empty()) return field_.join_parts(slot.block, weights_.data(), slot.parts, theta);
+            if (in_parts()) return field_.join_parts(slot.block, weights_.data(), slot.parts, theta);
         }
         field_.score(slot.block, weights_.data(), theta);
+    }
+
+    // The squared norm of the counts of a change m of the marginals of block i; what the weights will take is left in the slot.
+    // Only a small part of the numbers in a direction would reach the other threads in time: they get m.
+    double pull(Index i, const double* m, Worker& worker, Slot& slot) const {
+        if (!in_parts()) return field_.pull(i, m, slot.direction);
+        const Index size = field_.compact_size(i);
+        std::copy(m, m + size, room(slot.change, size));
+        return field_.pull(i, m, worker.direction);
     }
 
     // weights += -a c_i / l2 (E_m F - F_i), the part of block i in w(mu); overwrites m.
@@ -270,15 +281,20 @@ class DualRun {
 
    private:
     static constexpr Index kNone = -1;
-    static constexpr Index kMeasuredEvery = 4;  // windows, after the first pass
+    static constexpr double kCrowded = 1.05;     // from here on every window is measured,
+    static constexpr Index kMeasuredEvery = 16;  // and below one in so many
+
+    // Whether each thread has its part of the potentials and of the counts.
+    bool in_parts() const { return PartedField<F> && threads_ > 1; }
 
     Method& method() { return static_cast<Method&>(*this); }
 
     void make_slots() {
         for (auto* slots : {&slots_, &pending_}) {
             slots->resize(window_);
-            for (Slot& slot : *slots) slot.parts.resize(PartedField<F> && threads_ > 1 ? threads_ : 0);
+            for (Slot& slot : *slots) slot.parts.resize(in_parts() ? threads_ : 0);
         }
+        own_parts_.divide(threads_);
     }
 
     // Draws up to `most` different blocks; one that is there already is left, as `drawn`, for the next window.
@@ -312,7 +328,7 @@ class DualRun {
             record(slots_[k]);
             method().committed(slots_[k]);
         }
-        measured_ = size > 1 && (updates_ < draws_per_pass() || ++windows_ % kMeasuredEvery == 0);
+        measured_ = size > 1 && (crowding_ > kCrowded || ++windows_ % kMeasuredEvery == 0);
         pending_size_ = size;
         slots_.swap(pending_);
     }
@@ -320,34 +336,41 @@ class DualRun {
     // The weights take what the last window left; then the potentials of the next `size` blocks are found where threads share
     // that. Each thread looks at and writes its own part of the weights alone.
     void take_pending(Index size, Team& team) {
-        products_.resize(team.size());
+        products_.assign(team.size(), 0.0);
         team.run([&](Index member) {
-            const Part part{member, team.size()};
             for (Index k = member; k < size; k += team.size()) method().prefetch(slots_[schedule_[k]].block);
-            double product = 0.0;
-            for (Index k = 0; k < pending_size_; ++k) {
-                const Slot& slot = pending_[k];
-                if (!(slot.step.size > 0.0)) continue;
-                if (measured_) product += slot.factor * field_.product(weights_.data(), slot.direction, part);
-                field_.apply(weights_.data(), slot.factor, slot.direction, part);
-            }
-            products_[member] = product;
-            if constexpr (PartedField<F>) {
-                if (team.size() > 1) score_part(size, part);
-            }
+            for (Index k = 0; k < pending_size_; ++k)
+                if (pending_[k].step.size > 0.0) take(pending_[k], {member, team.size()});
+            if (in_parts()) score_part(size, member);
         });
         if (pending_size_ > 0 && measured_) measure_crowding(std::accumulate(products_.begin(), products_.end(), 0.0));
         pending_size_ = 0;
     }
 
-    // What a part of the weights gives to the potentials of the next `size` blocks.
-    void score_part(Index size, const Part& part) {
-        auto& own = workers_[part.index].own;
-        if (!own) own = field_.own(part);
-        for (Index k = 0; k < size; ++k) {
-            const Index i = slots_[k].block;
-            field_.score_part(*own, i, weights_.data(), room(slots_[k].parts[part.index], field_.part_size(i)));
+    void take(const Slot& slot, const Part& part) {
+        double& product = products_[part.index];
+        if constexpr (PartedField<F>) {
+            if (in_parts()) {
+                const auto& own = own_parts_[part.index];
+                const double* change = slot.change.data();
+                std::vector<double>& scratch = workers_[part.index].potentials;
+                if (measured_)
+                    product += slot.factor * field_.product_part(own, slot.block, change, weights_.data(), scratch);
+                return field_.add_part(own, slot.block, change, slot.factor, weights_.data());
+            }
         }
+        if (measured_) product += slot.factor * field_.product(weights_.data(), slot.direction, part);
+        field_.apply(weights_.data(), slot.factor, slot.direction, part);
+    }
+
+    // What a member's weights give to the potentials of the next `size` blocks.
+    void score_part(Index size, Index member) {
+        if constexpr (PartedField<F>)
+            for (Index k = 0; k < size; ++k) {
+                const Index i = slots_[k].block;
+                field_.score_part(own_parts_[member], i, weights_.data(),
+                                  room(slots_[k].parts[member], field_.part_size(i)));
+            }
     }
 
     // `products` sums <w, direction> at the weights that earlier blocks of the window had already changed; at the weights
@@ -438,6 +461,7 @@ class DualRun {
     bool measured_ = false;  // whether the pending window is to tell of crowding
     std::vector<Index> schedule_;
     std::vector<double> products_;  // of the pending directions with the weights, by thread
+    OwnParts<F> own_parts_;
     Confirmation<F> confirmation_;
 };
 

@@ -2,13 +2,13 @@
 //     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>).
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "fields/field.hpp"
 #include "math/vector.hpp"
 #include "solvers/archive.hpp"
 #include "solvers/certificate.hpp"
+#include "solvers/own_parts.hpp"
 #include "threads/team.hpp"
 
 namespace dualfield {
@@ -16,7 +16,7 @@ namespace dualfield {
 template <Field F>
 class Objective {
    public:
-    explicit Objective(const F& field) : field_(field) {}
+    explicit Objective(const F& field) : field_(field), own_parts_(field) {}
 
     // Forgets the sums, for a new point.
     void reset() {
@@ -33,7 +33,8 @@ class Objective {
     // The same for several blocks, kWindow of them at most, on the threads of a team. Sums are taken in the order of the
     // blocks, so that they do not depend on the threads.
     void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) {
-        if (static_cast<Index>(workers_.size()) != team.size()) workers_ = std::vector<Worker>(team.size());
+        if (static_cast<Index>(workers_.size()) < team.size()) workers_ = std::vector<Worker>(team.size());
+        own_parts_.divide(team.size());
         if (static_cast<Index>(slots_.size()) < count) slots_.resize(count);
         longest_first(field_, count, [&](Index k) { return blocks[k]; }, schedule_);
         team.for_each(count, [&](Index k, Index member) {
@@ -73,7 +74,6 @@ class Objective {
     struct Worker {
         typename F::Workspace oracle;
         std::vector<double> potentials;
-        std::optional<typename OwnOf<F>::Type> own;
     };
     struct Slot {
         std::vector<double> marginals;    // less the truth
@@ -102,9 +102,7 @@ class Objective {
 
     void add_counts(Index i, const Slot& slot, double* gradient, const Part& part) {
         if constexpr (PartedField<F>) {
-            auto& own = workers_[part.index].own;
-            if (!own) own = field_.own(part);
-            field_.add_part(*own, i, slot.marginals.data(), slot.weight, gradient);
+            field_.add_part(own_parts_[part.index], i, slot.marginals.data(), slot.weight, gradient);
         } else {
             field_.apply(gradient, slot.weight, slot.direction, part);
         }
@@ -114,6 +112,7 @@ class Objective {
     CompensatedSum losses_;
     double magnitude_ = 0.0;
     Index oracle_calls_ = 0;
+    OwnParts<F> own_parts_;
     std::vector<Worker> workers_;
     std::vector<Slot> slots_;
     std::vector<Index> schedule_;

@@ -95,7 +95,7 @@ class OEG : public DualRun<F, OEG<F>> {
             }
             const double divergence = log_z - trial_before - entropy_[i];
             const double first_slope = along - along_vartheta;
-            slot.norm = field_.pull(i, change, slot.direction);
+            slot.norm = Base::pull(i, change, worker, slot);
             slot.along = along;
             const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
             const double rise = entropy - entropy_[i] + along - 0.5 * quadratic;
@@ -170,7 +170,7 @@ class OEG : public DualRun<F, OEG<F>> {
             std::copy(m, m + size, change);
             field_.subtract_truth(i, change);
             const double along = dot(size, theta, change);
-            slot.norm = field_.pull(i, change, slot.direction);
+            slot.norm = Base::pull(i, change, worker, slot);
             slot.along = along;
             const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
             const double rise = entropy + along - 0.5 * quadratic;

@@ -91,7 +91,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         if (!std::isfinite(gap)) return;  // nothing has moved yet
         if (Base::sampler_.needs_length()) slot.length = absolute_sum(size, delta);
 
-        slot.norm = field_.pull(i, m, slot.direction);
+        slot.norm = Base::pull(i, m, worker, slot);
         slot.along = residual;
         const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
         const double before = watch.seconds();

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -79,20 +79,17 @@ def test_the_radius_lies_between_its_estimate_and_its_bound(name: str) -> None:
 
 @st.composite
 def constrained_problems(draw: st.DrawFn) -> Any:
-    """Random rules, and labels that keep them."""
+    """Random labels, and rules that allow them and some others."""
     labels = draw(st.integers(2, 4))
-    masks = [draw(hnp.arrays(bool, shape)) for shape in ((labels, labels), labels, labels)]
-    assume(masks[1].any() and masks[2].any())
-    rules = Constraints(range(labels), *masks)
-    X, y = [], []
-    for seed in range(draw(st.integers(1, 4))):
-        length = draw(st.integers(1, 3))
-        legal = [row for row in all_labellings(length, labels).tolist() if rules.allows(row)]
-        assume(legal)
-        X.append(np.random.default_rng(seed).normal(size=(length, 2)))
-        y.append(draw(st.sampled_from(legal)))
-    assume(len({label for sequence in y for label in sequence}) > 1)
-    return fields.Chain(X, y, constraints=rules)
+    y = draw(st.lists(st.lists(st.integers(0, labels - 1), min_size=1, max_size=3), min_size=1, max_size=4))
+    if len({label for sequence in y for label in sequence}) == 1:
+        y.append([(y[0][0] + 1) % labels])
+    pairs, first, last = (draw(hnp.arrays(bool, shape)) for shape in ((labels, labels), labels, labels))
+    for sequence in y:
+        first[sequence[0]] = last[sequence[-1]] = True
+        pairs[sequence[:-1], sequence[1:]] = True
+    X = [np.random.default_rng(seed).normal(size=(len(sequence), 2)) for seed, sequence in enumerate(y)]
+    return fields.Chain(X, y, constraints=Constraints(range(labels), pairs, first, last))
 
 
 @few_examples

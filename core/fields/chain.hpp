@@ -128,15 +128,21 @@ class Chain {
     // Of what is not of attributes, transitions are shared out, and the rest belongs to the first part.
     void add_part(const Own& own, Index i, const double* m, double a, double* w) const {
         nodes_.add_part(own, i, m, a, w);
-        for_each_dense_of(own.part, i, m,
-                          [&](Index start, Index n, const double* counts) { axpy(n, a, counts, w + start); });
+        for_each_transition_of(own.part, [&](Index s, std::int32_t pair) {
+            w[transition_start_ + s] += a * m[length(i) * labels() + pair];
+        });
+        if (own.part.index > 0) return;
+        for_each_dense_node(i, m, [&](Index start, const double* node) { axpy(labels(), a, node, w + start); });
     }
     double product_part(const Own& own, Index i, const double* m, const double* w, std::vector<double>& scratch) const {
         double* sums = room(scratch, part_size(i));
         nodes_.score_part(own, i, w, sums);
         double total = dot(length(i) * labels(), sums, m);
-        for_each_dense_of(own.part, i, m,
-                          [&](Index start, Index n, const double* counts) { total += dot(n, counts, w + start); });
+        for_each_transition_of(own.part, [&](Index s, std::int32_t pair) {
+            total += w[transition_start_ + s] * m[length(i) * labels() + pair];
+        });
+        if (own.part.index > 0) return total;
+        for_each_dense_node(i, m, [&](Index start, const double* node) { total += dot(labels(), node, w + start); });
         return total;
     }
 
@@ -432,15 +438,18 @@ class Chain {
     }
 
     // Completes the potentials by the weights of transitions, begin and end.
-    // body(start, n, counts): what compact marginals m count for the n weights from `start` on, over all those of the part
-    // that are not of attributes.
+    // body(s, pair) for those transitions whose weights belong to a part.
     template <class Body>
-    void for_each_dense_of(const Part& part, Index i, const double* m, Body&& body) const {
-        const Index K = labels(), T = length(i), transitions = std::ssize(shape_.transitions);
-        for (Index s = transitions * part.index / part.count; s < transitions * (part.index + 1) / part.count; ++s)
-            body(transition_start_ + s, Index{1}, m + T * K + shape_.transitions[s]);
-        if (part.index > 0) return;
-        for (Index t = 0; t < T; ++t) for_each_dense_row(i, t, [&](Index start) { body(start, K, m + t * K); });
+    void for_each_transition_of(const Part& part, Body&& body) const {
+        const Index all = std::ssize(shape_.transitions), end = all * (part.index + 1) / part.count;
+        for (Index s = all * part.index / part.count; s < end; ++s) body(s, shape_.transitions[s]);
+    }
+
+    // body(start, node): the marginals of a node are counted for the K weights from `start` on.
+    template <class Body>
+    void for_each_dense_node(Index i, const double* m, Body&& body) const {
+        for (Index t = 0; t < length(i); ++t)
+            for_each_dense_row(i, t, [&](Index start) { body(start, m + t * labels()); });
     }
 
     void add_dense(Index i, const double* dense, double* theta) const {

@@ -13,7 +13,7 @@ messages       4 (N − n) K² forward and backward         in cache
 edge sums      2 (N − n) K²                              in cache
 counts         2 E K at most                             4 E indices
 weights        2 B K                                     16 B K weights read and written, 8 B targets
-step           20 C (mixture, products, differences)     32 C: potentials and marginals read and written
+step           20 C (mixture, products, differences)     16 C: potentials and marginals, float32, twice
 =============  ========================================  ==============================================
 
 The machine: flops of a matrix product in NumPy, bytes a second of a sum over an array beyond the caches, and of rows
@@ -73,7 +73,7 @@ def counts(field: fields.Chain) -> dict[str, float]:
         "numbers": C,
         "flops": 2 * E * K * 2 + EXP_FLOPS * C + 6 * (N - n) * K * K + 2 * B * K + STEP_FLOPS * C,
         "row_bytes": 8 * E * K + 16 * B * K,
-        "other_bytes": 8 * E + 8 * B + 32 * C,
+        "other_bytes": 8 * E + 8 * B + 16 * C,
     }
 
 

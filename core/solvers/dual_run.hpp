@@ -244,8 +244,8 @@ class DualRun {
         field_.score(slot.block, weights_.data(), theta);
     }
 
-    // The squared norm of the counts of a change m of the marginals of block i; what the weights will take is left in the slot.
-    // Only a small part of the numbers in a direction would reach the other threads in time: they get m.
+    // The squared norm of the counts of m, a change of the marginals of block i; what the weights will take is left in the
+    // slot. Where threads have parts that is m itself: a direction is longer, and half of it would go from core to core.
     double pull(Index i, const double* m, Worker& worker, Slot& slot) const {
         if (!in_parts()) return field_.pull(i, m, slot.direction);
         const Index size = field_.compact_size(i);

@@ -23,6 +23,14 @@ struct Attributes {
     Index positions() const { return offsets[blocks]; }
     Index length(Index i) const { return offsets[i + 1] - offsets[i]; }
     double value(Index entry) const { return values ? values[entry] : 1.0; }
+
+    // The first attributes of some positions are needed soon; the processor sees by itself that the others follow.
+    [[gnu::always_inline]] void prefetch(Index first, Index end) const {
+        const Index start = indptr[first], n = std::min(indptr[end] - start, kFetched);
+        prefetch_all(n, indices + start);
+        if (values) prefetch_all(n, values + start);
+    }
+    static constexpr Index kFetched = 256;
 };
 
 // One of several threads that share the weights: each writes a part of them.
@@ -114,6 +122,19 @@ class BlockRows {
 
     // How many attributes of a position have no row of their own at most: few enough to be counted in a byte.
     static constexpr Index kMostOnce = 255;
+
+    // See FetchedField.
+    template <int Step>
+    [[gnu::always_inline]] void prefetch(Index i, const Attributes& data) const {
+        constexpr Index kMost = Attributes::kFetched;
+        if (Step == 0) {
+            __builtin_prefetch(&starts_[i]);
+            __builtin_prefetch(&shared_starts_[i]);
+        } else if (Step == 1) {
+            prefetch_all(std::min(starts_[i + 1] - starts_[i], kMost), targets_.data() + starts_[i]);
+            prefetch_all(std::min(data.length(i) + 1, kMost), positions_.data() + data.offsets[i]);
+        }
+    }
 
     // How many rows follow those of the nodes, and whose they are.
     Index shared(Index i) const { return shared_starts_[i + 1] - shared_starts_[i]; }

@@ -110,6 +110,12 @@ class Chain {
         add_dense(i, dense, theta);
     }
 
+    template <int Step>
+    [[gnu::always_inline]] void prefetch(Index i) const {
+        nodes_.template prefetch<Step>(i);
+        if (Step == 1) __builtin_prefetch(truth(i));
+    }
+
     using Own = OwnAttributes;
     Own own(const Part& part) const { return nodes_.own(part); }
     Index part_size(Index i) const { return (length(i) + 1) * labels() + 8; }

@@ -96,6 +96,14 @@ concept PartedField =
         { field.product_part(own, i, input, input, scratch) } -> std::same_as<double>;
     };
 
+// A field that can fetch what a step looks at in block i into the cache, one step after the other: 0, where its positions are;
+// 1, where their attributes are; 2, the attributes.
+template <class F>
+concept FetchedField = Field<F> && requires(const F& field, Index i) {
+    { field.template prefetch<0>(i) };
+    { field.template prefetch<2>(i) };
+};
+
 // What a part of a field has, where it has parts.
 template <class F>
 struct OwnOf {

@@ -176,6 +176,13 @@ class Multiclass {
     void unpack_potentials(Index, double*) const {}
     void unpack_marginals(Index, double*) const {}
 
+    template <int Step>
+    [[gnu::always_inline]] void prefetch(Index i) const {
+        if (Step == 0) __builtin_prefetch(data_.indptr + i);
+        if (Step == 0) __builtin_prefetch(y_ + i);
+        if (Step == 1) data_.prefetch(i, i + 1);
+    }
+
    private:
     static constexpr Index kMostPadded = 64;
 

@@ -35,6 +35,15 @@ class NodeFeatures {
     Index length(Index i) const { return data_.length(i); }
     Index offset(Index i) const { return data_.offsets[i]; }
 
+    // See FetchedField.
+    template <int Step>
+    [[gnu::always_inline]] void prefetch(Index i) const {
+        if (Step == 0) __builtin_prefetch(data_.offsets + i);
+        if (Step == 1) prefetch_all(std::min(length(i) + 1, Attributes::kFetched), data_.indptr + offset(i));
+        if (Step == 2) data_.prefetch(offset(i), offset(i) + length(i));
+        block_rows_.prefetch<Step>(i, data_);
+    }
+
     // Potentials of the block's nodes: a bias, where it is not null, and the weights of their attributes.
     void score(Index i, const double* w, const double* bias, double* theta) const {
         score_of(data_, rows_.size(), i, w, theta);

@@ -73,6 +73,9 @@ class BlockSampler {
         return order_[random.below(draws_per_pass())];
     }
 
+    // The gap of block i will be recorded soon.
+    [[gnu::always_inline]] void prefetch(Index i) const { recorded_.prefetch(i); }
+
     // Whether the rule needs set_smoothness for each block before the first draw; record_length at each visit.
     bool needs_smoothness() const { return has_weights(); }
     bool needs_length() const { return rule_ == SamplingRule::kResidual; }

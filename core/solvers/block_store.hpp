@@ -48,12 +48,18 @@ class BlockStore {
         }
     }
 
-    // Row i is needed soon.
+    // Row i is needed soon: step 0, where it is; step 1, itself, as far as the processor would not see by itself that it is
+    // read to its end.
+    template <int Step>
     [[gnu::always_inline]] void prefetch(Index i) const {
+        constexpr Index kMost = 2048;
+        if (Step == 0) __builtin_prefetch(&offsets_[i]);
+        if (Step != 1) return;
+        const Index n = std::min(size(i), kMost);
         if (single_) {
-            prefetch_all(size(i), floats_.get() + offsets_[i]);
+            prefetch_all(n, floats_.get() + offsets_[i]);
         } else {
-            prefetch_all(size(i), doubles_.get() + offsets_[i]);
+            prefetch_all(n, doubles_.get() + offsets_[i]);
         }
     }
 

@@ -15,7 +15,7 @@
 //     choose_start()
 //     initialise(i)   writes the start of block i
 //     propose(i, worker, slot)   one step of the block's marginals; what it does to the weights is left in the slot
-//     prefetch(i)                what propose() will need of block i is fetched into the cache
+//     prefetch<Step>(i)          what propose() will need of block i is fetched into the cache: 0, where it is; 1, itself
 //     committed(slot)            after it has been recorded
 //     stored(i, m, worker)       the compact marginals of block i, those of a distribution to the last digit; returns
 //                                their entropy
@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "fields/field.hpp"
-#include "sampling/block_sampler.hpp"
+#include "sampling/upcoming_blocks.hpp"
 #include "solvers/acceleration.hpp"
 #include "solvers/confirmation.hpp"
 #include "solvers/own_parts.hpp"
@@ -157,6 +157,7 @@ class DualRun {
         acceleration_.begin_again(old_l2, weights_);
         method().change_l2(old_l2);
         sampler_.begin_again();
+        upcoming_.clear();
         updates_ = adopted_at_ = idle_ = oracle_calls_ = evaluations_ = windows_ = 0;
         step_total_ = 0.0;
         restore_dual();
@@ -169,6 +170,7 @@ class DualRun {
         archive.array("weights", weights_);
         archive.array("remaining", remaining_);
         sampler_.archive(archive);
+        upcoming_.archive(archive, sampler_.order());
         acceleration_.archive(archive);
         archive.generator("random", random_);
         Index calls = oracle_calls();
@@ -224,6 +226,7 @@ class DualRun {
           weights_(field.dimension(), 0.0),
           entropy_(field.blocks(), 0.0),
           remaining_(field.blocks(), 0.0),
+          upcoming_(static_cast<Index>(sampler_.order().size())),
           own_parts_(field),
           confirmation_(field) {}
 
@@ -301,7 +304,7 @@ class DualRun {
     Index fill_window(Index most, Index& drawn) {
         Index size = 0;
         while (size < most) {
-            const Index i = drawn == kNone ? sampler_.draw(random_) : std::exchange(drawn, kNone);
+            const Index i = drawn == kNone ? next_block() : std::exchange(drawn, kNone);
             if (in_window(i, size)) {
                 drawn = i;
                 break;
@@ -309,6 +312,19 @@ class DualRun {
             slots_[size++].block = i;
         }
         return size;
+    }
+
+    Index next_block() {
+        return upcoming_.next(sampler_, random_, [this]<int Step>(Index i) __attribute__((always_inline)) {
+            if (threads_ > 1) return;  // each thread fetches what it will need itself
+            if (Step == 0) {
+                __builtin_prefetch(&entropy_[i], 1);
+                __builtin_prefetch(&remaining_[i], 1);
+                sampler_.prefetch(i);
+            }
+            method().template prefetch<Step>(i);
+            if constexpr (FetchedField<F>) field_.template prefetch<Step>(i);
+        });
     }
 
     bool in_window(Index i, Index size) const {
@@ -338,7 +354,8 @@ class DualRun {
     void take_pending(Index size, Team& team) {
         products_.assign(team.size(), 0.0);
         team.run([&](Index member) {
-            for (Index k = member; k < size; k += team.size()) method().prefetch(slots_[schedule_[k]].block);
+            for (Index k = member; k < size && team.size() > 1; k += team.size())
+                method().template prefetch<1>(slots_[schedule_[k]].block);
             for (Index k = 0; k < pending_size_; ++k) {
                 if (in_parts() && k + 1 < pending_size_) prefetch_change(pending_[k + 1]);
                 if (pending_[k].step.size > 0.0) take(pending_[k], {member, team.size()});
@@ -467,6 +484,7 @@ class DualRun {
     Index pending_size_ = 0;
     bool measured_ = false;  // whether the pending window is to tell of crowding
     std::vector<Index> schedule_;
+    UpcomingBlocks upcoming_;
     std::vector<double> products_;  // of the pending directions with the weights, by thread
     OwnParts<F> own_parts_;
     Confirmation<F> confirmation_;

@@ -189,9 +189,11 @@ class OEG : public DualRun<F, OEG<F>> {
         }
     }
 
+    template <int Step>
     [[gnu::always_inline]] void prefetch(Index i) const {
-        varthetas_.prefetch(i);
-        means_.prefetch(i);
+        varthetas_.prefetch<Step>(i);
+        means_.prefetch<Step>(i);
+        if (Step == 0) __builtin_prefetch(&etas_[i], 1);
     }
     void prepare(Index) {}
     void choose_start() {}

@@ -52,7 +52,10 @@ class SDCA : public DualRun<F, SDCA<F>> {
     std::pair<double, double> timings() const { return {search_seconds_, update_seconds_}; }
 
    private:
-    void prefetch(Index) const {}  // a table is read from its beginning to its end
+    template <int Step>
+    [[gnu::always_inline]] void prefetch(Index i) const {
+        tables_.prefetch<Step>(i);
+    }
 
     static constexpr Index kTimedEvery = 16;
 

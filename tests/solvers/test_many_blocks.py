@@ -1,0 +1,67 @@
+"""Thousands of blocks, drawn some updates ahead: the same run in slices, after a restart, and to the optimum."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dualfield import LBFGS, OEG, SDCA, fields, solve
+from dualfield.fields import Field
+from dualfield.solvers.dual import DualSolver
+
+BLOCKS = 5000  # from 4,096 on
+
+
+@functools.cache
+def many(kind: str) -> Field:
+    random = np.random.default_rng(0)
+    lengths = random.integers(1, 4, BLOCKS)
+    X = [[[f"w{a}" for a in random.choice(50, 2, replace=False)] for _ in range(length)] for length in lengths]
+    y = [[f"{(int(words[0][1:]) + int(random.random() < 0.2)) % 3}" for words in sequence] for sequence in X]
+    if kind == "points":
+        columns = [[int(word[1:]) for word in sequence[0]] for sequence in X]
+        rows = sparse.csr_array((np.ones(2 * BLOCKS), np.ravel(columns), 2 * np.arange(BLOCKS + 1)), (BLOCKS, 50))
+        return fields.Multiclass(rows, [labels[0] for labels in y])
+    sample_weight = np.where(np.arange(BLOCKS) % 9 == 4, 0.0, 1.0)
+    return fields.Chain(X, y, state_features=kind, sample_weight=sample_weight)
+
+
+every_kind = pytest.mark.parametrize("kind", ["all", "observed", "points"])
+every_solver = pytest.mark.parametrize(
+    "solver", [SDCA(), OEG(), OEG(sampling="uniform", n_jobs=2), SDCA(memory="float32")], ids=repr
+)
+
+
+@every_kind
+@every_solver
+def test_they_lead_to_the_optimum(solver: DualSolver, kind: str) -> None:
+    best = solve(many(kind), LBFGS(), tol=1e-9, max_passes=500)
+    solution = solve(many(kind), solver, tol=1e-4, max_passes=200, random_state=0)
+    assert solution.status == "converged", solution.message
+    assert 0 <= solution.primal - best.dual
+    assert solution.primal - best.primal <= solution.duality_gap <= 1e-4 * solution.primal
+
+
+@every_kind
+@every_solver
+def test_slices_and_a_restart_change_nothing(solver: DualSolver, kind: str) -> None:
+    at_once, sliced = solver.start(many(kind), 7), solver.start(many(kind), 7)
+    while not at_once.advance(1e9, 3 * BLOCKS):
+        pass
+    while sliced.updates < at_once.updates:
+        sliced.advance(1e9, min(977, at_once.updates - sliced.updates))
+        sliced = solver.start(many(kind), 8).restore(sliced.arrays())
+    assert sliced.updates == at_once.updates
+    np.testing.assert_array_equal(sliced.weights(), at_once.weights())
+
+
+def test_a_state_names_blocks_that_are_there() -> None:
+    run = OEG().start(many("all"), 0)
+    run.advance(1e9, 100)
+    arrays = dict(run.arrays())
+    arrays["upcoming3"] = np.array([10**9])
+    with pytest.raises(ValueError, match="does not fit this field"):
+        OEG().start(many("all"), 0).restore(arrays)

@@ -11,6 +11,7 @@ from scipy import sparse
 from dualfield import LBFGS, OEG, SDCA, Solution, fields, solve
 from dualfield.fields import Field
 from dualfield.solvers.dual import DualSolver
+from tests.zoo import finish
 
 BLOCKS = 4200  # of positive weight, 4,096 at least
 
@@ -23,7 +24,8 @@ def many(kind: str) -> Field:
     y = [[f"{(int(words[0][1:]) + int(random.random() < 0.2)) % 3}" for words in sequence] for sequence in X]
     if kind == "points":
         columns = [[int(word[1:]) for word in sequence[0]] for sequence in X]
-        rows = sparse.csr_array((np.ones(2 * BLOCKS), np.ravel(columns), 2 * np.arange(BLOCKS + 1)), (BLOCKS, 50))
+        values = random.uniform(0.5, 1.5, 2 * BLOCKS)  # so that no two points are alike, which would be one block
+        rows = sparse.csr_array((values, np.ravel(columns), 2 * np.arange(BLOCKS + 1)), (BLOCKS, 50))
         return fields.Multiclass(rows, [labels[0] for labels in y])
     sample_weight = np.where(np.arange(BLOCKS) % 99 == 4, 0.0, 1.0)
     return fields.Chain(X, y, state_features=kind, sample_weight=sample_weight)
@@ -54,13 +56,28 @@ def test_they_lead_to_the_optimum(solver: DualSolver, kind: str) -> None:
 @every_solver
 def test_slices_and_a_restart_change_nothing(solver: DualSolver, kind: str) -> None:
     at_once, sliced = solver.start(many(kind), 7), solver.start(many(kind), 7)
-    while not at_once.advance(1e9, 3 * BLOCKS):
-        pass
+    for _ in range(3):
+        finish(at_once.advance)
+    assert at_once.updates > 12_000  # two passes of them drawn by gaps
     while sliced.updates < at_once.updates:
         sliced.advance(1e9, min(977, at_once.updates - sliced.updates))
         sliced = solver.start(many(kind), 8).restore(sliced.arrays())
     assert sliced.updates == at_once.updates
     np.testing.assert_array_equal(sliced.weights(), at_once.weights())
+
+
+def test_a_state_says_which_blocks_come_next() -> None:
+    run = OEG().start(many("all"), 0)
+    finish(run.advance)
+    arrays = dict(run.arrays())
+    same, other = (
+        OEG().start(many("all"), 0).restore(arrays | changed)
+        for changed in ({}, {"upcoming0": arrays["upcoming0"] ^ 1})
+    )
+    for again in (run, same, other):
+        again.advance(1e9, 1)
+    np.testing.assert_array_equal(same.weights(), run.weights())
+    assert not np.array_equal(other.weights(), run.weights())
 
 
 def test_a_state_names_blocks_that_are_there() -> None:

@@ -36,8 +36,8 @@ Output<T, Dimensions> new_array(const std::array<std::size_t, Dimensions>& shape
     return Output<T, Dimensions>(data.release(), Dimensions, shape.data(), owner);
 }
 
-template <class T>
-Output<T, 1> to_array(const std::vector<T>& values) {
+template <class T, class Allocator>
+Output<T, 1> to_array(const std::vector<T, Allocator>& values) {
     auto array = new_array<T, 1>({values.size()});
     std::copy(values.begin(), values.end(), array.data());
     return array;

@@ -118,6 +118,11 @@ class Chain {
 
     using Own = OwnAttributes;
     Own own(const Part& part) const { return nodes_.own(part); }
+    [[gnu::always_inline]] void prefetch_counts(Index i) const { nodes_.prefetch_counts(i); }
+    template <int Step>
+    [[gnu::always_inline]] void prefetch_part(const Own& own, Index i) const {
+        nodes_.template prefetch_part<Step>(own, i);
+    }
     Index part_size(Index i) const { return (length(i) + 1) * labels() + 8; }
     void score_part(const Own& own, Index i, const double* w, double* sums) const {
         nodes_.score_part(own, i, w, sums);
@@ -125,8 +130,8 @@ class Chain {
     void join_parts(Index i, const double* w, const std::vector<std::vector<double>>& parts, double* theta) const {
         const double* dense = w + transition_start_;
         const Index nodes = length(i) * labels();
-        std::copy_n(parts[0].data(), nodes, theta);
-        for (std::size_t part = 1; part < parts.size(); ++part) axpy(nodes, 1.0, parts[part].data(), theta);
+        add(nodes, parts[0].data(), parts[1].data(), theta);
+        for (std::size_t part = 2; part < parts.size(); ++part) axpy(nodes, 1.0, parts[part].data(), theta);
         nodes_.add_bias(i, bias_in(dense), theta);
         add_dense(i, dense, theta);
     }
@@ -134,9 +139,8 @@ class Chain {
     // Of what is not of attributes, transitions are shared out, and the rest belongs to the first part.
     void add_part(const Own& own, Index i, const double* m, double a, double* w) const {
         nodes_.add_part(own, i, m, a, w);
-        for_each_transition_of(own.part, [&](Index s, std::int32_t pair) {
-            w[transition_start_ + s] += a * m[length(i) * labels() + pair];
-        });
+        const double* edge = m + length(i) * labels();
+        for_each_transition_of(own.part, [&](Index s, Index pair) { w[transition_start_ + s] += a * edge[pair]; });
         if (own.part.index > 0) return;
         for_each_dense_node(i, m, [&](Index start, const double* node) { axpy(labels(), a, node, w + start); });
     }
@@ -144,9 +148,8 @@ class Chain {
         double* sums = room(scratch, part_size(i));
         nodes_.score_part(own, i, w, sums);
         double total = dot(length(i) * labels(), sums, m);
-        for_each_transition_of(own.part, [&](Index s, std::int32_t pair) {
-            total += w[transition_start_ + s] * m[length(i) * labels() + pair];
-        });
+        const double* edge = m + length(i) * labels();
+        for_each_transition_of(own.part, [&](Index s, Index pair) { total += w[transition_start_ + s] * edge[pair]; });
         if (own.part.index > 0) return total;
         for_each_dense_node(i, m, [&](Index start, const double* node) { total += dot(labels(), node, w + start); });
         return total;
@@ -225,7 +228,8 @@ class Chain {
         direction.dense.resize(dimension_ - transition_start_);
         double* dense = direction.dense.data();
         const double* edge_sum = m + T * K;
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) *dense++ = edge_sum[shape_.transitions[s]];
+        for_each_transition_of({}, [&](Index s, Index pair) { dense[s] = edge_sum[pair]; });
+        dense += shape_.transitions.size();
         if (shape_.bias) {
             std::fill(dense, dense + K, 0.0);
             for (Index t = 0; t < T; ++t) axpy(K, 1.0, m + t * K, dense);
@@ -443,12 +447,16 @@ class Chain {
         return shape_.bias ? dense + bias_start_ - transition_start_ : nullptr;
     }
 
-    // Completes the potentials by the weights of transitions, begin and end.
     // body(s, pair) for those transitions whose weights belong to a part.
     template <class Body>
     void for_each_transition_of(const Part& part, Body&& body) const {
         const Index all = std::ssize(shape_.transitions), end = all * (part.index + 1) / part.count;
-        for (Index s = all * part.index / part.count; s < end; ++s) body(s, shape_.transitions[s]);
+        const std::int32_t* pairs = shape_.transitions.data();
+        if (unweighted_ < 0) {  // they are in a row, which a compiler should know
+            for (Index s = all * part.index / part.count; s < end; ++s) body(s, s);
+        } else {
+            for (Index s = all * part.index / part.count; s < end; ++s) body(s, Index{pairs[s]});
+        }
     }
 
     // body(start, node): the marginals of a node are counted for the K weights from `start` on.
@@ -458,13 +466,14 @@ class Chain {
             for_each_dense_row(i, t, [&](Index start) { body(start, m + t * labels()); });
     }
 
+    // Completes the potentials by the weights of transitions, begin and end.
     void add_dense(Index i, const double* dense, double* theta) const {
         const Index K = labels(), T = length(i);
         if (shape_.begin) axpy(K, 1.0, dense + begin_start_ - transition_start_, theta);
         if (shape_.end) axpy(K, 1.0, dense + end_start_ - transition_start_, theta + (T - 1) * K);
         double* edge = theta + T * K;
-        std::fill(edge, edge + K * K, 0.0);
-        for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[shape_.transitions[s]] = dense[s];
+        if (unweighted_ >= 0) std::fill(edge, edge + K * K, 0.0);
+        for_each_transition_of({}, [&](Index s, Index pair) { edge[pair] = dense[s]; });
     }
 
     NodeFeatures<Rows> nodes_;

@@ -94,6 +94,10 @@ concept PartedField =
         // and apply() do, without the norm; and <w, counts>.
         { field.add_part(own, i, input, number, output) };
         { field.product_part(own, i, input, input, scratch) } -> std::same_as<double>;
+        // Into the cache, what score_part needs of block i: 1, where its attributes are; 2, the attributes; and what pull needs.
+        { field.template prefetch_part<1>(own, i) };
+        { field.template prefetch_part<2>(own, i) };
+        { field.prefetch_counts(i) };
     };
 
 // A field that can fetch what a step looks at in block i into the cache, one step after the other: 0, where its positions are;

@@ -65,6 +65,13 @@ class NodeFeatures {
         if (pieces > kMostPieces) return add_entries<0>(data, i, m, a, w);
         for_each_group(pieces, [&]<Index B>(Index) { add_entries<B>(data, i, m, a, w); });
     }
+    // See PartedField.
+    [[gnu::always_inline]] void prefetch_counts(Index i) const { block_rows_.prefetch_counts(i, data_); }
+    template <int Step>
+    [[gnu::always_inline]] void prefetch_part(const OwnAttributes& own, Index i) const {
+        if (Step == 1) prefetch_all(std::min(length(i) + 1, Attributes::kFetched), own.indptr.data() + offset(i));
+        if (Step == 2) own.view(data_).prefetch(offset(i), offset(i) + length(i));
+    }
     OwnAttributes own(const Part& part) const { return block_rows_.own(data_, part); }
 
     // The same under counts in place of weights; clears those counts that have no weight.

@@ -50,7 +50,13 @@ inline void axpy(Index n, double a, const double* x, double* y) {
     for (Index k = 0; k < n; ++k) y[k] += a * x[k];
 }
 
-// The same over whole vectors of eight: n is padded, and x and y can be read and written that far.
+// z = x + y
+inline void add(Index n, const double* x, const double* y, double* z) {
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) z[k] = x[k] + y[k];
+}
+
+// y += a * x over whole vectors of eight: n is padded, and x and y can be read and written that far.
 inline void padded_axpy(Index n, double a, const double* x, double* y) {
     for (Index k = 0; k < n; k += 8) {
 #pragma omp simd

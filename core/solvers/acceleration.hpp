@@ -21,27 +21,30 @@
 #include <vector>
 
 #include "math/vector.hpp"
+#include "math/zeros.hpp"
 #include "solvers/archive.hpp"
-#include "threads/team.hpp"
+#include "threads/chunks.hpp"
 
 namespace dualfield {
 
 class Acceleration {
    public:
     Acceleration(bool active, double l2, Index dimension)
-        : active_(active), l2_(l2), centre_(active ? dimension : 0, 0.0f), before_(active ? dimension : 0, 0.0f) {}
+        : active_(active), l2_(l2), centre_(active ? dimension : 0), before_(active ? dimension : 0) {}
 
     bool active() const { return active_; }
     double kappa() const { return kappa_; }
 
     // Chooses the first kappa, by the mean of c_i R_i over the blocks.
-    void begin(double mean_radius) {
+    void begin(double mean_radius, Team& team) {
         constexpr double kShareOfRadius = 3e-4, kLeast = 0.5;
         kappa_ = std::max(kShareOfRadius * mean_radius - l2_, kLeast * l2_);
+        write_zeros(team, centre_);
+        write_zeros(team, before_);
     }
 
     // The same marginals under another penalty. The weights stay about as they were, as the first centre.
-    void begin_again(double old_l2, std::vector<double>& w) {
+    void begin_again(double old_l2, Zeros<double>& w) {
         if (!active_) return scale(static_cast<Index>(w.size()), old_l2 / l2_, w.data());
         for (std::size_t k = 0; k < w.size(); ++k) {
             const double residual = (old_l2 + kappa_) * w[k] - kappa_ * centre_[k];  // sum_i c_i (F_i - E_mu F)
@@ -52,76 +55,67 @@ class Acceleration {
         passes_ = quick_ = 0;
     }
 
-    // What the gap of the original problem has beyond that of the proximal one, and |w^(mu)|^2 for the original problem.
+    // What the gap of the original problem has beyond that of the proximal one; |w^(mu)|^2 for the original problem; and
+    // <z - w, w - w_before>, positive where the momentum points against the way the weights move.
     struct Look {
-        double excess, conjugate_norm;
+        double excess = 0.0, conjugate_norm = 0.0, turn = 0.0;
     };
-    Look look(const std::vector<double>& w, Team& team) const {
-        std::vector<Look> parts(team.size());
+    Look look(const Zeros<double>& w, Team& team) const {
         const double share = kappa_ / l2_;
-        team.run([&](Index member) {
-            const Index size = static_cast<Index>(w.size());
-            const Index first = size * member / team.size(), end = size * (member + 1) / team.size();
-            double distance = 0.0, norm = 0.0;
-            if (active_) {
-#pragma omp simd reduction(+ : distance, norm)
+        const auto [distance, norm, turn] =
+            sum_over_chunks<3>(team, static_cast<Index>(w.size()), [&](Index first, Index end) {
+                double distance = 0.0, norm = 0.0, turn = 0.0;
+                if (!active_) return std::array{0.0, squared_norm(end - first, w.data() + first), 0.0};
+#pragma omp simd reduction(+ : distance, norm, turn)
                 for (Index k = first; k < end; ++k) {
                     const double off = w[k] - centre_[k], conjugate = w[k] + share * off;
                     distance += off * off;
                     norm += conjugate * conjugate;
+                    turn -= off * (w[k] - before_[k]);
                 }
-            } else {
-                norm = squared_norm(end - first, w.data() + first);
-            }
-            parts[member] = {distance, norm};
-        });
-        Look all{0.0, 0.0};
-        for (const Look& part : parts) {
-            all.excess += 0.5 * kappa_ * kappa_ / l2_ * part.excess;
-            all.conjugate_norm += part.conjugate_norm;
-        }
-        return all;
+                return std::array{distance, norm, turn};
+            });
+        return {0.5 * kappa_ * kappa_ / l2_ * distance, norm, turn};
     }
 
     // From w^(mu) of the original problem to w(mu) of the proximal one.
-    void shift(std::vector<double>& w) const {
+    void shift(Zeros<double>& w, Team& team) const {
         if (!active_) return;
-        for (std::size_t k = 0; k < w.size(); ++k) w[k] = (l2_ * w[k] + kappa_ * centre_[k]) / (l2_ + kappa_);
+        team.over_ranges(static_cast<Index>(w.size()), [&](Index first, Index end) {
+            for (Index k = first; k < end; ++k) w[k] = (l2_ * w[k] + kappa_ * centre_[k]) / (l2_ + kappa_);
+        });
     }
 
-    // Between two passes, `gap` being that of the proximal problem and `excess` what look() found: goes on to the next
+    // Between two passes, `gap` being that of the proximal problem and `found` what look() found: goes on to the next
     // problem where that is due.
-    void end_pass(double gap, double excess, std::vector<double>& w, Team& team) {
+    void end_pass(double gap, const Look& found, Zeros<double>& w, Team& team) {
         constexpr double kAccuracy = 4.0, kUp = 2.0, kDown = 0.7;
         constexpr Index kManyPasses = 3, kQuickOnes = 2;
         ++passes_;
-        if (gap <= kAccuracy * excess * l2_ / kappa_) {  // kAccuracy * kappa / 2 |w - z|^2
-            move(w, team);
+        if (gap <= kAccuracy * found.excess * l2_ / kappa_) {  // kAccuracy * kappa / 2 |w - z|^2
+            move(found.turn, w, team);
             quick_ = passes_ == 1 ? quick_ + 1 : 0;
             passes_ = 0;
             if (quick_ == kQuickOnes) {
                 quick_ = 0;
-                change_kappa(kDown * kappa_, w);
+                change_kappa(kDown * kappa_, w, team);
             }
         } else if (passes_ % kManyPasses == 0) {
-            change_kappa(kUp * kappa_, w);
+            change_kappa(kUp * kappa_, w, team);
         }
     }
 
     void archive(Archive& archive) {
-        archive.array("centre", centre_);
-        archive.array("before", before_);
+        archive.span("centre", centre_.data(), std::ssize(centre_));
+        archive.span("before", before_.data(), std::ssize(before_));
         archive.scalars("momentum", {&alpha_, &kappa_});
         archive.scalars("proximal_passes", {&passes_, &quick_});
     }
 
    private:
     // Moves the centre, and the weights with it.
-    void move(std::vector<double>& w, Team& team) {
+    void move(double turn, Zeros<double>& w, Team& team) {
         const double q = l2_ / (l2_ + kappa_);
-        double turn = 0.0;
-#pragma omp simd reduction(+ : turn)
-        for (std::size_t k = 0; k < w.size(); ++k) turn += (centre_[k] - w[k]) * (w[k] - before_[k]);
         if (turn > 0.0) alpha_ = 1.0;
         const double square = alpha_ * alpha_;  // next^2 = (1 - next) square + q next
         const double next = 0.5 * (q - square + std::sqrt((q - square) * (q - square) + 4.0 * square));
@@ -141,18 +135,20 @@ class Acceleration {
     }
 
     // Another kappa with the same centre and marginals.
-    void change_kappa(double kappa, std::vector<double>& w) {
-        for (std::size_t k = 0; k < w.size(); ++k)
-            w[k] = ((l2_ + kappa_) * w[k] + (kappa - kappa_) * centre_[k]) / (l2_ + kappa);
+    void change_kappa(double kappa, Zeros<double>& w, Team& team) {
+        team.over_ranges(static_cast<Index>(w.size()), [&](Index first, Index end) {
+            for (Index k = first; k < end; ++k)
+                w[k] = ((l2_ + kappa_) * w[k] + (kappa - kappa_) * centre_[k]) / (l2_ + kappa);
+        });
         kappa_ = kappa;
     }
 
     bool active_;
     double l2_;
     double kappa_ = 0.0;
-    std::vector<float> centre_, before_;  // z, and the weights at the end of the last proximal problem
-    double alpha_ = 1.0;                  // of Nesterov's sequence
-    Index passes_ = 0, quick_ = 0;        // on this proximal problem; problems in a row that took a single one
+    Zeros<float> centre_, before_;  // z, and the weights at the end of the last proximal problem
+    double alpha_ = 1.0;            // of Nesterov's sequence
+    Index passes_ = 0, quick_ = 0;  // on this proximal problem; problems in a row that took a single one
 };
 
 }  // namespace dualfield

@@ -3,12 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <vector>
 
 #include "math/vector.hpp"
+#include "math/zeros.hpp"
 #include "solvers/archive.hpp"
 
 namespace dualfield {
@@ -21,9 +19,9 @@ class BlockStore {
     BlockStore(std::vector<Index> offsets, Precision precision)
         : offsets_(std::move(offsets)), single_(precision == Precision::kSingle) {
         if (single_) {
-            floats_ = zeros<float>(offsets_.back());
+            floats_ = Zeros<float>(offsets_.back());
         } else {
-            doubles_ = zeros<double>(offsets_.back());
+            doubles_ = Zeros<double>(offsets_.back());
         }
     }
 
@@ -32,9 +30,9 @@ class BlockStore {
     // From now on as double.
     void widen() {
         if (!single_) return;
-        doubles_ = zeros<double>(offsets_.back());
-        convert(offsets_.back(), floats_.get(), doubles_.get());
-        floats_.reset();
+        doubles_ = Zeros<double>(offsets_.back());
+        convert(offsets_.back(), floats_.data(), doubles_.data());
+        floats_ = {};
         single_ = false;
     }
 
@@ -42,9 +40,9 @@ class BlockStore {
 
     void read(Index i, double* row) const {
         if (single_) {
-            convert(size(i), floats_.get() + offsets_[i], row);
+            convert(size(i), floats_.data() + offsets_[i], row);
         } else {
-            std::copy_n(doubles_.get() + offsets_[i], size(i), row);
+            std::copy_n(doubles_.data() + offsets_[i], size(i), row);
         }
     }
 
@@ -57,17 +55,17 @@ class BlockStore {
         if (Step != 1) return;
         const Index n = std::min(size(i), kMost);
         if (single_) {
-            prefetch_all(n, floats_.get() + offsets_[i]);
+            prefetch_all(n, floats_.data() + offsets_[i]);
         } else {
-            prefetch_all(n, doubles_.get() + offsets_[i]);
+            prefetch_all(n, doubles_.data() + offsets_[i]);
         }
     }
 
     void write(Index i, const double* row) {
         if (single_) {
-            convert(size(i), row, floats_.get() + offsets_[i]);
+            convert(size(i), row, floats_.data() + offsets_[i]);
         } else {
-            std::copy_n(row, size(i), doubles_.get() + offsets_[i]);
+            std::copy_n(row, size(i), doubles_.data() + offsets_[i]);
         }
     }
 
@@ -75,9 +73,9 @@ class BlockStore {
     template <class Work>
     void with_row(Index i, const Work& work) {
         if (single_) {
-            work(floats_.get() + offsets_[i]);
+            work(floats_.data() + offsets_[i]);
         } else {
-            work(doubles_.get() + offsets_[i]);
+            work(doubles_.data() + offsets_[i]);
         }
     }
 
@@ -90,27 +88,13 @@ class BlockStore {
 
     void archive(Archive& archive, const char* name) {
         if (single_) {
-            archive.span(name, floats_.get(), offsets_.back());
+            archive.span(name, floats_.data(), offsets_.back());
         } else {
-            archive.span(name, doubles_.get(), offsets_.back());
+            archive.span(name, doubles_.data(), offsets_.back());
         }
     }
 
    private:
-    struct Free {
-        void operator()(void* memory) const { std::free(memory); }
-    };
-    template <class T>
-    using Array = std::unique_ptr<T[], Free>;
-
-    // From the system, which gives zeros without writing them.
-    template <class T>
-    static Array<T> zeros(Index size) {
-        void* memory = std::calloc(std::max<Index>(size, 1), sizeof(T));
-        if (!memory) throw std::bad_alloc();
-        return Array<T>(static_cast<T*>(memory));
-    }
-
     template <class From, class To>
     static void convert(Index size, const From* from, To* to) {
 #pragma omp simd
@@ -119,8 +103,8 @@ class BlockStore {
 
     std::vector<Index> offsets_;
     bool single_;
-    Array<float> floats_;
-    Array<double> doubles_;
+    Zeros<float> floats_;
+    Zeros<double> doubles_;
 };
 
 }  // namespace dualfield

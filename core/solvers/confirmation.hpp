@@ -20,16 +20,15 @@ namespace dualfield {
 template <Field F>
 class Confirmation {
    public:
-    explicit Confirmation(const F& field) : field_(field) {}
+    explicit Confirmation(const F& field) : field_(field), order_(active_blocks(field)) {}
 
-    // Goes through the blocks of `order` twice; true when complete. marginals_of(i, m, member) writes the compact marginals
+    // Goes through the blocks twice; true when complete. marginals_of(i, m, member) writes the compact marginals
     // of block i, which must be those of a distribution to the last digit, and returns their entropy; `member` of the
     // team calls it. shift(w) may move the weights from w(mu) to others that are to be certified.
     template <class MarginalsOf, class Shift>
-    bool run(const std::vector<Index>& order, const Deadline& deadline, Team& team, OwnParts<F>& own_parts,
-             MarginalsOf&& marginals_of, Shift&& shift) {
-        const Index blocks = static_cast<Index>(order.size());
-        if (cursor_ == 0) begin();
+    bool run(const Deadline& deadline, Team& team, OwnParts<F>& own_parts, MarginalsOf&& marginals_of, Shift&& shift) {
+        const Index blocks = static_cast<Index>(order_.size());
+        if (cursor_ == 0) begin(team);
         workers_.resize(team.size());
         slots_.resize(team.size() == 1 ? 1 : kWindow);
         own_parts.divide(team.size());
@@ -37,7 +36,7 @@ class Confirmation {
         while (cursor_ < blocks) {
             const Index size = std::min(window, blocks - cursor_);
             team.for_each(size, [&](Index k, Index member) {
-                const Index i = order[cursor_ + k];
+                const Index i = order_[cursor_ + k];
                 double* m = room(slots_[k].marginals, field_.compact_size(i));
                 marginals_of(i, m, member);
                 field_.subtract_truth(i, m);
@@ -45,13 +44,10 @@ class Confirmation {
             });
             team.run([&](Index member) {  // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
                 for (Index k = 0; k < size; ++k) {
-                    const Index i = order[cursor_ + k];
+                    const Index i = order_[cursor_ + k];
                     const double a = -field_.sample_weight(i) / field_.l2();
-                    if constexpr (PartedField<F>) {
-                        field_.add_part(own_parts[member], i, slots_[k].marginals.data(), a, weights_.data());
-                    } else {
-                        field_.apply(weights_.data(), a, slots_[k].direction, {member, team.size()});
-                    }
+                    own_parts.add_counts(i, slots_[k].marginals.data(), slots_[k].direction, a, weights_.data(),
+                                         member);
                 }
             });
             cursor_ += size;
@@ -64,12 +60,12 @@ class Confirmation {
         while (cursor_ < 2 * blocks) {
             const Index size = std::min(window, 2 * blocks - cursor_);
             team.for_each(size, [&](Index k, Index member) {
-                const Index i = order[cursor_ + k - blocks];
+                const Index i = order_[cursor_ + k - blocks];
                 double* m = room(workers_[member].marginals, field_.compact_size(i));
                 const double entropy = marginals_of(i, m, member);
                 look_at(i, m, entropy, workers_[member], slots_[k]);
             });
-            for (Index k = 0; k < size; ++k) add(order[cursor_ + k - blocks], slots_[k]);
+            for (Index k = 0; k < size; ++k) add(order_[cursor_ + k - blocks], slots_[k]);
             cursor_ += size;
             if (deadline.passed() && cursor_ < 2 * blocks) return false;
         }
@@ -80,7 +76,8 @@ class Confirmation {
     // Forgets everything: the marginals have moved.
     void discard() {
         cursor_ = 0;
-        weights_ = entropies_of_blocks_ = gaps_ = {};
+        weights_ = {};
+        entropies_of_blocks_ = gaps_ = {};
     }
 
     // The same, and the certificate: another state has been loaded.
@@ -94,14 +91,15 @@ class Confirmation {
     const Certificate& certificate() const { return certificate_; }
     Index oracle_calls() const { return oracle_calls_; }
     // What a complete run found; empty otherwise. Weights: w(mu). Gaps: times the sample weight.
-    std::vector<double>& weights() { return weights_; }
-    const std::vector<double>& weights() const { return weights_; }
+    Zeros<double>& weights() { return weights_; }
+    const Zeros<double>& weights() const { return weights_; }
     std::vector<double>& entropies() { return entropies_of_blocks_; }
     const std::vector<double>& gaps() const { return gaps_; }
 
    private:
-    void begin() {
-        weights_.assign(field_.dimension(), 0.0);
+    void begin(Team& team) {
+        weights_ = Zeros<double>(field_.dimension());
+        write_zeros(team, weights_);
         entropies_of_blocks_.assign(field_.blocks(), 0.0);
         gaps_.assign(field_.blocks(), 0.0);
         losses_ = entropies_ = CompensatedSum();
@@ -165,12 +163,14 @@ class Confirmation {
     }
 
     const F& field_;
+    std::vector<Index> order_;  // as they lie in memory
     Index cursor_ = 0;
     Index oracle_calls_ = 0;
     Certificate certificate_;
     CompensatedSum losses_, entropies_;
     double magnitude_ = 0.0, conjugate_norm_ = 0.0;
-    std::vector<double> weights_, entropies_of_blocks_, gaps_;
+    Zeros<double> weights_;
+    std::vector<double> entropies_of_blocks_, gaps_;
     std::vector<Worker> workers_;
     std::vector<Slot> slots_;
 };

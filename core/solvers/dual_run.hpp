@@ -6,9 +6,7 @@
 // each thread for a part of the weights, and where the field allows it finds, from that part, its share of the next
 // window's potentials: so most weights stay in the cache of one core. Nothing depends on the timing of threads, and on
 // their number only by rounding; it does on the length of the window: one, for one thread, is the method as published.
-// Steps of one window do not know of each other. Where their directions have a common part, the quadratic term of the
-// dual is larger than the sum of theirs, so each step reckons with it `crowding` times:
-//     crowding = |sum of directions|^2 / sum |direction|^2, as found in the windows before, and at least 1.
+// Steps of one window do not know of each other: see crowding.hpp.
 //
 // A method M derives from DualRun<F, M> and says how its marginals are kept:
 //     prepare(i)      a first visit to each block, before the start is chosen
@@ -23,6 +21,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -32,8 +31,9 @@
 #include "sampling/upcoming_blocks.hpp"
 #include "solvers/acceleration.hpp"
 #include "solvers/confirmation.hpp"
-#include "solvers/own_parts.hpp"
-#include "threads/team.hpp"
+#include "solvers/crowding.hpp"
+#include "solvers/shared_weights.hpp"
+#include "threads/progress.hpp"
 
 namespace dualfield {
 
@@ -50,7 +50,11 @@ class DualRun {
         const Index active = draws_per_pass();
         workers_.resize(threads_);
         make_slots();
-        if (acceleration_.active() && start_cursor_ == 0) acceleration_.begin(mean_radius());
+        if (start_cursor_ == 0) {
+            Team team(threads_);
+            write_zeros(team, weights_);
+            if (acceleration_.active()) acceleration_.begin(mean_radius(), team);
+        }
         while (start_cursor_ < active) {
             const Index i = sampler_.order()[start_cursor_++];
             if (sampler_.needs_smoothness())
@@ -77,9 +81,9 @@ class DualRun {
         while ((done < max_updates || drawn != kNone) && !diverged_) {
             const Index in_pass = updates_ % draws_per_pass();
             if (acceleration_.active() && in_pass == 0 && updates_ > 0) {
-                take_pending(0, team);
+                take_pending(team);
                 look(team);
-                acceleration_.end_pass(sampler_.recorded_total(), excess_, weights_, team);
+                acceleration_.end_pass(sampler_.recorded_total(), seen_, weights_, team);
             }
             up_to_date_ = false;
             const Index size = fill_window(std::min(window_, draws_per_pass() - in_pass), drawn);
@@ -88,7 +92,7 @@ class DualRun {
             updates_ += size;
             if (drawn == kNone && deadline.passed()) break;
         }
-        take_pending(0, team);
+        take_pending(team);
         return done;
     }
 
@@ -96,9 +100,9 @@ class DualRun {
     bool confirm(double seconds) {
         Team team(threads_);
         return confirmation_.run(
-            sampler_.order(), Deadline(seconds), team, own_parts_,
+            Deadline(seconds), team, shared_.own_parts(),
             [&](Index i, double* m, Index member) { return method().stored(i, m, workers_[member]); },
-            [&](std::vector<double>& w) { acceleration_.shift(w); });
+            [&](Zeros<double>& w) { acceleration_.shift(w, team); });
     }
 
     // Goes on from what the last complete confirm() found: weights without drift, every recorded gap exact.
@@ -130,8 +134,8 @@ class DualRun {
     bool diverged() const { return diverged_; }                     // the numbers have left floating point
 
     // The weights that the certificate speaks of, after a complete confirm(); the run's own otherwise.
-    const std::vector<double>& confirmed_weights() const { return confirmed() ? confirmation_.weights() : weights_; }
-    const std::vector<double>& weights() const { return weights_; }
+    const Zeros<double>& confirmed_weights() const { return confirmed() ? confirmation_.weights() : weights_; }
+    const Zeros<double>& weights() const { return weights_; }
     const Certificate& certificate() const { return confirmation_.certificate(); }
     // Of the problem asked for. With acceleration they take a look at all weights, once after each run().
     double dual() {
@@ -140,7 +144,7 @@ class DualRun {
     }
     double gap_estimate() {
         look();
-        return remaining_total_ + excess_;
+        return remaining_total_ + seen_.excess;
     }
     double chi() const { return sampler_.non_uniformity_of_gaps(); }
     double epsilon() const { return epsilon_; }
@@ -158,7 +162,8 @@ class DualRun {
         method().change_l2(old_l2);
         sampler_.begin_again();
         upcoming_.clear();
-        updates_ = adopted_at_ = idle_ = oracle_calls_ = evaluations_ = windows_ = 0;
+        updates_ = adopted_at_ = idle_ = oracle_calls_ = evaluations_ = 0;
+        crowding_.begin_again();
         step_total_ = 0.0;
         restore_dual();
     }
@@ -167,16 +172,18 @@ class DualRun {
     void archive(Archive& archive) {
         method().archive_duals(archive);
         archive.array("entropies", entropy_);
-        archive.array("weights", weights_);
+        archive.span("weights", weights_.data(), field_.dimension());
         archive.array("remaining", remaining_);
         sampler_.archive(archive);
         upcoming_.archive(archive, sampler_.order());
         acceleration_.archive(archive);
         archive.generator("random", random_);
         Index calls = oracle_calls();
-        archive.scalars("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_, &windows_});
+        archive.scalars("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_});
         dual();
-        archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &excess_, &remaining_total_, &crowding_});
+        archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &remaining_total_});
+        crowding_.archive(archive);
+        archive.scalars("look", {&seen_.excess, &seen_.conjugate_norm, &seen_.turn});
         if (!archive.loading()) return;
         workers_.resize(threads_);
         make_slots();
@@ -202,14 +209,9 @@ class DualRun {
     };
 
     // What a step leaves behind.
-    struct Slot {
-        Index block;
+    struct Slot : SharedWeights<F>::Exchange {
         Step step;
-        double factor;                           // weights += factor * direction, or the counts of change
-        typename F::Direction direction;         // neither is looked at where the step is zero
-        std::vector<double> change;              // in place of the direction, where threads have parts
-        std::vector<std::vector<double>> parts;  // of the block's potentials, then: each thread has found its own
-        double along, norm;                      // <w, direction> when the step was found; |direction|^2
+        double along, norm;  // <w, direction> when the step was found; |direction|^2
         Index oracle_calls, evaluations;
         double length;                                      // |nu - mu|_1, where the sampler needs it
         double epsilon;                                     // of OEG: the next first step's
@@ -219,15 +221,16 @@ class DualRun {
     DualRun(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate)
         : threads_(concurrency.threads),
           window_(concurrency.window),
+          crowding_(concurrency.window),
           field_(field),
+          shared_(field, concurrency.threads),
           acceleration_(accelerate, field.l2(), field.dimension()),
           random_(sampling.seed),
           sampler_(sampling, active_blocks(field), field.blocks()),
-          weights_(field.dimension(), 0.0),
+          weights_(field.dimension()),
           entropy_(field.blocks(), 0.0),
           remaining_(field.blocks(), 0.0),
           upcoming_(static_cast<Index>(sampler_.order().size())),
-          own_parts_(field),
           confirmation_(field) {}
 
     // Where block i begins in an array that keeps size_of(i) numbers for each block of positive weight.
@@ -239,25 +242,8 @@ class DualRun {
         return offsets;
     }
 
-    // The potentials of the slot's block.
-    void score(const Slot& slot, double* theta) const {
-        if constexpr (PartedField<F>) {
-            if (in_parts()) return field_.join_parts(slot.block, weights_.data(), slot.parts, theta);
-        }
-        field_.score(slot.block, weights_.data(), theta);
-    }
-
-    // The squared norm of the counts of m, a change of the marginals of block i; what the weights will take is left in the
-    // slot. Where threads have parts that is m itself: a direction is longer, and half of it would go from core to core.
-    double pull(Index i, const double* m, Worker& worker, Slot& slot) const {
-        if (!in_parts()) return field_.pull(i, m, slot.direction);
-        const Index size = field_.compact_size(i);
-        std::copy(m, m + size, room(slot.change, size));
-        return field_.pull(i, m, worker.direction);
-    }
-
     // weights += -a c_i / l2 (E_m F - F_i), the part of block i in w(mu); overwrites m.
-    void add_weights(Index i, double* m, double a, std::vector<double>& weights) {
+    void add_weights(Index i, double* m, double a, Zeros<double>& weights) {
         typename F::Direction& direction = slots_[0].direction;
         field_.subtract_truth(i, m);
         field_.pull(i, m, direction);
@@ -268,15 +254,16 @@ class DualRun {
     double l2() const { return field_.l2() + acceleration_.kappa(); }
 
     Index threads_, window_;
-    double crowding_ = static_cast<double>(window_);  // at first as if all steps were alike
-    std::vector<Worker> workers_;                     // one a thread
-    std::vector<Slot> slots_;                         // one an update of a window
-    std::vector<Slot> pending_;  // those of the window before, which the weights have not taken yet
+    Crowding crowding_;
+    std::vector<Worker> workers_;  // one a thread
+    std::vector<Slot> slots_;      // one an update of a window
+    std::vector<Slot> pending_;    // those of the window before, which the weights have not taken yet
     const F& field_;
+    SharedWeights<F> shared_;
     Acceleration acceleration_;
     Random random_;
     BlockSampler sampler_;
-    std::vector<double> weights_;    // w(mu)
+    Zeros<double> weights_;          // w(mu)
     std::vector<double> entropy_;    // H(mu_i)
     std::vector<double> remaining_;  // what the last step of each block left of its gap, times c_i
     double dual_ = 0.0, epsilon_ = 0.0;
@@ -284,20 +271,15 @@ class DualRun {
 
    private:
     static constexpr Index kNone = -1;
-    static constexpr double kCrowded = 1.5;      // from here on every window is measured,
-    static constexpr Index kMeasuredEvery = 16;  // and below one in so many
-
-    // Whether each thread has its part of the potentials and of the counts.
-    bool in_parts() const { return PartedField<F> && threads_ > 1; }
 
     Method& method() { return static_cast<Method&>(*this); }
+    const Method& method() const { return static_cast<const Method&>(*this); }
 
     void make_slots() {
         for (auto* slots : {&slots_, &pending_}) {
             slots->resize(window_);
-            for (Slot& slot : *slots) slot.parts.resize(in_parts() ? threads_ : 0);
+            for (Slot& slot : *slots) shared_.make_room(slot);
         }
-        own_parts_.divide(threads_);
     }
 
     // Draws up to `most` different blocks; one that is there already is left, as `drawn`, for the next window.
@@ -333,74 +315,84 @@ class DualRun {
 
     void update_window(Index size, Team& team) {
         longest_first(field_, size, [&](Index k) { return slots_[k].block; }, schedule_);
-        take_pending(size, team);
-        team.for_each(size, [&](Index k, Index member) {
-            Slot& slot = slots_[schedule_[k]];
-            slot.oracle_calls = slot.evaluations = 0;
-            slot.step = {0.0, entropy_[slot.block], 0.0, 0.0};
-            method().propose(slot.block, workers_[member], slot);
+        products_.assign(team.size(), 0.0);
+        progress_.begin(team.size());
+        std::atomic<Index> next{0};
+        team.run([&](Index member) {
+            try {
+                take_all(size, {member, team.size()});
+            } catch (...) {
+                progress_.give_up(member);
+                throw;
+            }
+            for (Index k; (k = next.fetch_add(1, std::memory_order_relaxed)) < size;) {
+                if (!progress_.wait_for(k + 1)) return;
+                if (team.size() > 1) prefetch_proposal(k + team.size(), size);
+                Slot& slot = slots_[schedule_[k]];
+                slot.oracle_calls = slot.evaluations = 0;
+                slot.step = {0.0, entropy_[slot.block], 0.0, 0.0};
+                method().propose(slot.block, workers_[member], slot);
+            }
         });
+        end_pending();
+        crowding_.end_window();
         for (Index k = 0; k < size; ++k) {
             record(slots_[k]);
             method().committed(slots_[k]);
         }
-        measured_ = size > 1 && (crowding_ > kCrowded || ++windows_ % kMeasuredEvery == 0);
+        measured_ = crowding_.due(size);
         pending_size_ = size;
         slots_.swap(pending_);
     }
 
-    // The weights take what the last window left; then the potentials of the next `size` blocks are found where threads share
-    // that. Each thread looks at and writes its own part of the weights alone.
-    void take_pending(Index size, Team& team) {
+    // The weights take what the last window left, with no other to follow.
+    void take_pending(Team& team) {
         products_.assign(team.size(), 0.0);
-        team.run([&](Index member) {
-            for (Index k = member; k < size && team.size() > 1; k += team.size())
-                method().template prefetch<1>(slots_[schedule_[k]].block);
-            for (Index k = 0; k < pending_size_; ++k) {
-                if (in_parts() && k + 1 < pending_size_) prefetch_change(pending_[k + 1]);
-                if (pending_[k].step.size > 0.0) take(pending_[k], {member, team.size()});
-            }
-            if (in_parts()) score_part(size, member);
-        });
+        team.run([&](Index member) { take_all(0, {member, team.size()}); });
+        end_pending();
+    }
+
+    void end_pending() {
         if (pending_size_ > 0 && measured_) measure_crowding(std::accumulate(products_.begin(), products_.end(), 0.0));
         pending_size_ = 0;
     }
 
-    // Half of the changes come from other cores.
-    [[gnu::always_inline]] void prefetch_change(const Slot& slot) const {
-        if (slot.step.size > 0.0) prefetch_all(field_.compact_size(slot.block), slot.change.data());
-    }
-
-    void take(const Slot& slot, const Part& part) {
-        double& product = products_[part.index];
-        if constexpr (PartedField<F>) {
-            if (in_parts()) {
-                const auto& own = own_parts_[part.index];
-                const double* change = slot.change.data();
-                std::vector<double>& scratch = workers_[part.index].potentials;
-                if (measured_)
-                    product += slot.factor * field_.product_part(own, slot.block, change, weights_.data(), scratch);
-                return field_.add_part(own, slot.block, change, slot.factor, weights_.data());
-            }
+    // A part of the weights takes what the last window left; then its share of the potentials of the next `size` blocks is found.
+    void take_all(Index size, const Part& part) {
+        prefetch_part<1>(0, size, part);
+        prefetch_part<1>(1, size, part);
+        if (part.count > 1) prefetch_proposal(part.index, size);
+        for (Index k = 0; k < pending_size_; ++k) {
+            if (k + 1 < pending_size_ && pending_[k + 1].step.size > 0.0) shared_.prefetch_change(pending_[k + 1]);
+            if (!(pending_[k].step.size > 0.0)) continue;
+            if (measured_)
+                products_[part.index] +=
+                    shared_.product(pending_[k], weights_.data(), part, workers_[part.index].potentials);
+            shared_.take(pending_[k], weights_.data(), part);
         }
-        if (measured_) product += slot.factor * field_.product(weights_.data(), slot.direction, part);
-        field_.apply(weights_.data(), slot.factor, slot.direction, part);
+        prefetch_part<2>(0, size, part);
+        for (Index k = 0; k < size; ++k) {
+            prefetch_part<2>(k + 1, size, part);
+            prefetch_part<1>(k + 2, size, part);
+            shared_.score_part(slots_[schedule_[k]], weights_.data(), part);
+            progress_.reached(part.index, k + 1);
+        }
     }
 
-    // What a member's weights give to the potentials of the next `size` blocks.
-    void score_part(Index size, Index member) {
-        if constexpr (PartedField<F>)
-            for (Index k = 0; k < size; ++k) {
-                const Index i = slots_[k].block;
-                field_.score_part(own_parts_[member], i, weights_.data(),
-                                  room(slots_[k].parts[member], field_.part_size(i)));
-            }
+    // What the share and the proposal of slot k of the schedule will need, where there is one.
+    template <int Step>
+    [[gnu::always_inline]] void prefetch_part(Index k, Index size, const Part& part) {
+        if (k < size) shared_.template prefetch_part<Step>(slots_[schedule_[k]].block, part);
+    }
+    [[gnu::always_inline]] void prefetch_proposal(Index k, Index size) const {
+        if (k >= size) return;
+        method().template prefetch<1>(slots_[schedule_[k]].block);
+        shared_.prefetch_counts(slots_[schedule_[k]].block);
     }
 
     // `products` sums <w, direction> at the weights that earlier blocks of the window had already changed; at the weights
     // that the steps were found for it was `along`. What is between them is the products of directions with each other.
     void measure_crowding(double products) {
-        constexpr double kForget = 0.1;
         double squares = 0.0;
         for (Index k = 0; k < pending_size_; ++k) {
             const Slot& slot = pending_[k];
@@ -408,9 +400,7 @@ class DualRun {
             products -= slot.factor * slot.along;
             squares += slot.factor * slot.factor * slot.norm;
         }
-        if (!(squares > 0.0)) return;
-        const double found = std::max(1.0, 1.0 + 2.0 * products / squares);
-        crowding_ = found > crowding_ ? found : crowding_ + kForget * (found - crowding_);
+        crowding_.measured(products, squares);
     }
 
     void record(const Slot& slot) {
@@ -437,9 +427,8 @@ class DualRun {
         for (Index i : sampler_.order()) remaining_total_ += remaining_[i];
         if (!acceleration_.active() && window_ == 1 && !moved_) return;
         moved_ = false;
-        const Acceleration::Look found = acceleration_.look(weights_, team);
-        excess_ = found.excess;
-        dual_ = -0.5 * field_.l2() * found.conjugate_norm;
+        seen_ = acceleration_.look(weights_, team);
+        dual_ = -0.5 * field_.l2() * seen_.conjugate_norm;
         for (Index i : sampler_.order()) dual_ += field_.sample_weight(i) * entropy_[i];
     }
     void look() {
@@ -473,11 +462,11 @@ class DualRun {
     }
 
     double step_total_ = 0.0;
-    double excess_ = 0.0;  // of the gap over that of the proximal problem
+    Acceleration::Look seen_;
     double remaining_total_ = 0.0;
-    bool up_to_date_ = true;  // dual_, excess_ and remaining_total_
+    bool up_to_date_ = true;  // dual_, seen_ and remaining_total_
     bool moved_ = false;      // the marginals, otherwise than by steps
-    Index updates_ = 0, adopted_at_ = 0, windows_ = 0;
+    Index updates_ = 0, adopted_at_ = 0;
     Index start_cursor_ = 0;
     Index idle_ = 0;  // updates since a block last moved
     bool diverged_ = false;
@@ -486,7 +475,7 @@ class DualRun {
     std::vector<Index> schedule_;
     UpcomingBlocks upcoming_;
     std::vector<double> products_;  // of the pending directions with the weights, by thread
-    OwnParts<F> own_parts_;
+    Progress progress_;             // of the members in finding potentials
     Confirmation<F> confirmation_;
 };
 

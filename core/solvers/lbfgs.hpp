@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "math/zeros.hpp"
 #include "solvers/curvature.hpp"
 #include "solvers/gradient_certificate.hpp"
 #include "solvers/objective.hpp"
@@ -28,11 +29,11 @@ class LBFGS {
         : field_(field),
           threads_(threads),
           growth_(growth),
-          weights_(field.dimension(), 0.0),
-          gradient_(field.dimension(), 0.0),
-          step_direction_(field.dimension(), 0.0),
-          trial_(field.dimension(), 0.0),
-          trial_gradient_(field.dimension(), 0.0),
+          weights_(field.dimension()),
+          gradient_(field.dimension()),
+          step_direction_(field.dimension()),
+          trial_(field.dimension()),
+          trial_gradient_(field.dimension()),
           curvature_(field.dimension(), corrections),
           objective_(field),
           order_(active_blocks(field)),
@@ -85,7 +86,7 @@ class LBFGS {
     Index oracle_calls() const {
         return oracle_calls_before_ + objective_.oracle_calls() + confirmation_.oracle_calls();
     }
-    const std::vector<double>& weights() const { return weights_; }
+    const Zeros<double>& weights() const { return weights_; }
 
     void archive(Archive& archive) {
         Index calls = oracle_calls();
@@ -101,11 +102,11 @@ class LBFGS {
         archive.index("sample", sample_, total());
         archive.index("next_sample", next_sample_, total());
         archive.permutation("order", order_);
-        archive.array("weights", weights_);
-        archive.array("trial", trial_);
-        archive.array("trial_gradient", trial_gradient_);
-        archive.array("gradient", gradient_);
-        archive.array("step_direction", step_direction_);
+        archive.span("weights", weights_.data(), field_.dimension());
+        archive.span("trial", trial_.data(), field_.dimension());
+        archive.span("trial_gradient", trial_gradient_.data(), field_.dimension());
+        archive.span("gradient", gradient_.data(), field_.dimension());
+        archive.span("step_direction", step_direction_.data(), field_.dimension());
         archive.scalars("numbers", {&value_, &gradient_norm_, &allowance_, &best_dual_, &certificate_.primal,
                                     &certificate_.dual, &certificate_.gap, &sample_weight_, &total_weight_});
         search_.archive(archive);
@@ -148,7 +149,7 @@ class LBFGS {
     }
 
     // Adds the losses of the blocks from the cursor to `end`, at w, in slices.
-    bool visit(const Deadline& deadline, Index last_visit, const std::vector<double>& w, Index end, Team& team) {
+    bool visit(const Deadline& deadline, Index last_visit, const Zeros<double>& w, Index end, Team& team) {
         while (cursor_ < end) {
             const Index count = std::min({objective_.window(team), end - cursor_, last_visit - visits_});
             objective_.add(order_.data() + cursor_, count, w.data(), trial_gradient_.data(), team);
@@ -297,7 +298,7 @@ class LBFGS {
     const F& field_;
     Index threads_;
     double growth_;
-    std::vector<double> weights_, gradient_, step_direction_, trial_, trial_gradient_;
+    Zeros<double> weights_, gradient_, step_direction_, trial_, trial_gradient_;
     Curvature curvature_;
     WolfeSearch search_;
     Certificate certificate_;

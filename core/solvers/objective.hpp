@@ -43,9 +43,12 @@ class Objective {
         });
         if (gradient)
             team.run([&](Index member) {
-                const Part part{member, team.size()};
-                for (Index k = 0; k < count; ++k)
-                    if (slots_[k].weight > 0.0) add_counts(blocks[k], slots_[k], gradient, part);
+                for (Index k = 0; k < count; ++k) {
+                    const Slot& slot = slots_[k];
+                    if (slot.weight > 0.0)
+                        own_parts_.add_counts(blocks[k], slot.marginals.data(), slot.direction, slot.weight, gradient,
+                                              member);
+                }
             });
         for (Index k = 0; k < count; ++k) {
             if (!(slots_[k].weight > 0.0)) continue;
@@ -98,14 +101,6 @@ class Objective {
         if (!with_gradient) return;
         field_.subtract_truth(i, m);
         if constexpr (!PartedField<F>) field_.pull(i, m, slot.direction);
-    }
-
-    void add_counts(Index i, const Slot& slot, double* gradient, const Part& part) {
-        if constexpr (PartedField<F>) {
-            field_.add_part(own_parts_[part.index], i, slot.marginals.data(), slot.weight, gradient);
-        } else {
-            field_.apply(gradient, slot.weight, slot.direction, part);
-        }
     }
 
     const F& field_;

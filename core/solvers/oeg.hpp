@@ -64,14 +64,14 @@ class OEG : public DualRun<F, OEG<F>> {
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
         double* trial = room(worker.candidate, size);
-        double* change = room(worker.marginals, size);  // m', then m' - m
+        double* change = Base::shared_.change_of(slot, worker.marginals);  // m', then m' - m
         double* vartheta = room(worker.kept[0], size);
         double* m = room(worker.kept[1], size);
         kept_potentials(i, vartheta);
         means_.read(i, m);
         field_.unpack_marginals(i, m);
 
-        Base::score(slot, theta);
+        Base::shared_.score(slot, weights_.data(), theta);
         field_.center(i, theta);
 
         double& eta = etas_[i];
@@ -95,9 +95,9 @@ class OEG : public DualRun<F, OEG<F>> {
             }
             const double divergence = log_z - trial_before - entropy_[i];
             const double first_slope = along - along_vartheta;
-            slot.norm = Base::pull(i, change, worker, slot);
+            slot.norm = Base::shared_.pull(slot, change, worker.direction);
             slot.along = along;
-            const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
+            const double quadratic = Base::crowding_.factor() * c / Base::l2() * slot.norm;
             const double rise = entropy - entropy_[i] + along - 0.5 * quadratic;
             slot.step.gap = gap_beyond(eta, divergence, first_slope);
             if (!(slot.step.gap > 0.0)) break;  // nothing to gain, or not a number
@@ -151,9 +151,9 @@ class OEG : public DualRun<F, OEG<F>> {
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
         double* trial = room(worker.candidate, size);
-        double* change = room(worker.marginals, size);
+        double* change = Base::shared_.change_of(slot, worker.marginals);
         double* m = room(worker.kept[1], size);
-        Base::score(slot, theta);
+        Base::shared_.score(slot, weights_.data(), theta);
         field_.center(i, theta);
         slot.step.gap = field_.log_partition(i, theta, worker.oracle) - field_.true_score(i, theta);
         double epsilon = epsilon_, part = 1.0;
@@ -170,9 +170,9 @@ class OEG : public DualRun<F, OEG<F>> {
             std::copy(m, m + size, change);
             field_.subtract_truth(i, change);
             const double along = dot(size, theta, change);
-            slot.norm = Base::pull(i, change, worker, slot);
+            slot.norm = Base::shared_.pull(slot, change, worker.direction);
             slot.along = along;
-            const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
+            const double quadratic = Base::crowding_.factor() * c / Base::l2() * slot.norm;
             const double rise = entropy + along - 0.5 * quadratic;
             if (rise > 0.0) {
                 const double last_slope = along - quadratic - dot(size, trial, change);

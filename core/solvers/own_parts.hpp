@@ -23,6 +23,17 @@ class OwnParts {
         return *owned_[member];
     }
 
+    // Over the weights of a member, w += a * the counts of block i: of marginals m where the field has parts, and otherwise
+    // as pull() has left them in the direction.
+    void add_counts(Index i, const double* m, const typename F::Direction& direction, double a, double* w,
+                    Index member) {
+        if constexpr (PartedField<F>) {
+            field_.add_part((*this)[member], i, m, a, w);
+        } else {
+            field_.apply(w, a, direction, {member, static_cast<Index>(owned_.size())});
+        }
+    }
+
    private:
     using Own = typename OwnOf<F>::Type;
 

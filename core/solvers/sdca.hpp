@@ -76,11 +76,11 @@ class SDCA : public DualRun<F, SDCA<F>> {
         const Index size = field_.table_size(i), compact_size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, compact_size);
-        double* m = room(worker.marginals, compact_size);
+        double* m = Base::shared_.change_of(slot, worker.marginals);
         double* delta = room(worker.candidate, size);
         const Stopwatch watch(&slot == &Base::slots_[0] && Base::oracle_calls() % kTimedEvery == 0);
 
-        Base::score(slot, theta);
+        Base::shared_.score(slot, weights_.data(), theta);
         field_.center(i, theta);
         const double log_z = field_.infer_table(i, theta, delta, m, worker.oracle);  // delta holds nu here
         const double entropy_of_nu = log_z - dot(compact_size, theta, m);
@@ -94,9 +94,9 @@ class SDCA : public DualRun<F, SDCA<F>> {
         if (!std::isfinite(gap)) return;  // nothing has moved yet
         if (Base::sampler_.needs_length()) slot.length = absolute_sum(size, delta);
 
-        slot.norm = Base::pull(i, m, worker, slot);
+        slot.norm = Base::shared_.pull(slot, m, worker.direction);
         slot.along = residual;
-        const double quadratic = Base::crowding_ * c / Base::l2() * slot.norm;
+        const double quadratic = Base::crowding_.factor() * c / Base::l2() * slot.norm;
         const double before = watch.seconds();
         const LineSearchResult found =
             find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
@@ -142,7 +142,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
             Base::add_weights(i, m, 1.0, weights_);
         }
         if (start_.rule == StartRule::kProduct) {
-            halfway_.resize(field_.dimension(), 0.0);
+            if (halfway_.empty()) halfway_ = Zeros<double>(field_.dimension());
             field_.product_table(i, 0.5, room(worker().candidate, field_.table_size(i)));
             field_.compact(i, worker().candidate.data(), m);
             Base::add_weights(i, m, 1.0, halfway_);
@@ -248,7 +248,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
     StepOptions step_;
     double largest_radius_ = 0.0;  // max_i c_i R_i
     StartOptions start_;
-    std::vector<double> halfway_;  // w(1/2) while the product start is chosen
+    Zeros<double> halfway_;  // w(1/2) while the product start is chosen
     double search_seconds_ = 0.0, update_seconds_ = 0.0;
     BlockStore tables_;  // mu; none for blocks of sample weight zero
 };

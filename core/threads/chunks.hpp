@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "math/zeros.hpp"
 #include "threads/team.hpp"
 
 namespace dualfield {
@@ -22,6 +23,13 @@ void for_each_chunk(Team& team, Index n, Body&& body) {
         for (Index c = chunks * member / team.size(); c < chunks * (member + 1) / team.size(); ++c)
             body(c * kChunk, std::min(n, (c + 1) * kChunk), c, member);
     });
+}
+
+// Writes the zeros of a vector that nobody has written yet, so that its pages are there.
+template <class T>
+void write_zeros(Team& team, Zeros<T>& values) {
+    team.over_ranges(std::ssize(values),
+                     [&](Index first, Index end) { std::fill(values.begin() + first, values.begin() + end, T{0}); });
 }
 
 // body(first, end, sums, member) adds the `count` sums of a chunk to `sums`; returns those of all chunks.

@@ -63,6 +63,14 @@ class Team {
         run([&](Index member) { body(n * member / size(), n * (member + 1) / size()); });
     }
 
+    // A thread that waits looks again so many times, with a pause in between, before it lets others run.
+    static constexpr int kLooks = 4000;
+    static void pause() {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+
    private:
     void begin() {
         phase_.fetch_add(1, std::memory_order_release);
@@ -91,19 +99,12 @@ class Team {
     // Phases last some hundred microseconds: looking again for a while is cheaper than going to sleep.
     template <class Condition>
     static void wait_until(const std::atomic<int>& value, Condition&& condition) {
-        constexpr int kLooks = 4000;
         for (int look = 0; look < kLooks; ++look) {
             if (condition(value.load(std::memory_order_acquire))) return;
             pause();
         }
         for (int now; !condition(now = value.load(std::memory_order_acquire));)
             value.wait(now, std::memory_order_acquire);
-    }
-
-    static void pause() {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
     }
 
     std::vector<std::thread> threads_;

@@ -100,7 +100,7 @@ void average(const F& field, GradientSampling sampling) {
 }
 
 template <class F>
-void predict(const F& field, const std::vector<double>& w) {
+void predict(const F& field, const Zeros<double>& w) {
     const auto ask = [&](Index threads, std::vector<std::int32_t>& path, std::vector<double>& marginals) {
         const Index positions = field.offset(kBlocks);
         path.resize(positions);

@@ -14,6 +14,7 @@
 #include "solvers/deadline.hpp"
 #include "solvers/own_parts.hpp"
 #include "threads/chunks.hpp"
+#include "threads/relay.hpp"
 
 namespace dualfield {
 
@@ -30,26 +31,24 @@ class Confirmation {
         const Index blocks = static_cast<Index>(order_.size());
         if (cursor_ == 0) begin(team);
         workers_.resize(team.size());
-        slots_.resize(team.size() == 1 ? 1 : kWindow);
+        slots_.resize(Relay::batch(team));
         own_parts.divide(team.size());
-        const Index window = static_cast<Index>(slots_.size());
         while (cursor_ < blocks) {
-            const Index size = std::min(window, blocks - cursor_);
-            team.for_each(size, [&](Index k, Index member) {
-                const Index i = order_[cursor_ + k];
-                double* m = room(slots_[k].marginals, field_.compact_size(i));
-                marginals_of(i, m, member);
-                field_.subtract_truth(i, m);
-                if constexpr (!PartedField<F>) field_.pull(i, m, slots_[k].direction);
-            });
-            team.run([&](Index member) {  // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
-                for (Index k = 0; k < size; ++k) {
+            const Index size = std::min(Relay::batch(team), blocks - cursor_);
+            relay_.run(  // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
+                team, size,
+                [&](Index k, Index place, Index member) {
+                    const Index i = order_[cursor_ + k];
+                    double* m = room(workers_[member].marginals, field_.compact_size(i));
+                    marginals_of(i, m, member);
+                    field_.subtract_truth(i, m);
+                    own_parts.hand_over(i, m, slots_[place].counts);
+                },
+                [&](Index k, Index place, Index member) {
                     const Index i = order_[cursor_ + k];
                     const double a = -field_.sample_weight(i) / field_.l2();
-                    own_parts.add_counts(i, slots_[k].marginals.data(), slots_[k].direction, a, weights_.data(),
-                                         member);
-                }
-            });
+                    own_parts.take(i, slots_[place].counts, a, weights_.data(), member);
+                });
             cursor_ += size;
             if (cursor_ == blocks) {
                 conjugate_norm_ = norm_of_weights(team);
@@ -58,7 +57,7 @@ class Confirmation {
             if (deadline.passed()) return false;
         }
         while (cursor_ < 2 * blocks) {
-            const Index size = std::min(window, 2 * blocks - cursor_);
+            const Index size = std::min(Relay::batch(team), 2 * blocks - cursor_);
             team.for_each(size, [&](Index k, Index member) {
                 const Index i = order_[cursor_ + k - blocks];
                 double* m = room(workers_[member].marginals, field_.compact_size(i));
@@ -112,16 +111,13 @@ class Confirmation {
         })[0];
     }
 
-    static constexpr Index kWindow = 32;  // blocks between two meetings of the team
-
     struct Worker {
         typename F::Workspace oracle;
         std::vector<double> potentials, marginals;
     };
 
     struct Slot {
-        std::vector<double> marginals;    // less the truth
-        typename F::Direction direction;  // where the field has no parts
+        typename OwnParts<F>::Counts counts;
         double loss, entropy, gap, magnitude;
     };
 
@@ -173,6 +169,7 @@ class Confirmation {
     std::vector<double> entropies_of_blocks_, gaps_;
     std::vector<Worker> workers_;
     std::vector<Slot> slots_;
+    Relay relay_;
 };
 
 }  // namespace dualfield

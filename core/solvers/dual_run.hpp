@@ -322,7 +322,7 @@ class DualRun {
             try {
                 take_all(size, {member, team.size()});
             } catch (...) {
-                progress_.give_up(member);
+                progress_.give_up();
                 throw;
             }
             for (Index k; (k = next.fetch_add(1, std::memory_order_relaxed)) < size;) {

@@ -31,7 +31,7 @@ class GradientCertificate {
         }
         const Index blocks = static_cast<Index>(order_.size());
         while (cursor_ < blocks) {
-            const Index count = std::min(objective_.window(team), blocks - cursor_);
+            const Index count = std::min(Relay::batch(team), blocks - cursor_);
             objective_.add(order_.data() + cursor_, count, weights_.data(), gradient_.data(), team);
             cursor_ += count;
             if (deadline.passed() && cursor_ < blocks) return false;

@@ -43,6 +43,9 @@ class LBFGS {
         if (sample_ < total())
             for (Index k = 0; k < total(); ++k) std::swap(order_[k], order_[k + random.below(total() - k)]);
         weigh_sample();
+        Team team(threads);
+        for (auto* vector : {&weights_, &gradient_, &step_direction_, &trial_, &trial_gradient_})
+            write_zeros(team, *vector);
     }
 
     // Starts from given weights; before the first run() only.
@@ -151,7 +154,7 @@ class LBFGS {
     // Adds the losses of the blocks from the cursor to `end`, at w, in slices.
     bool visit(const Deadline& deadline, Index last_visit, const Zeros<double>& w, Index end, Team& team) {
         while (cursor_ < end) {
-            const Index count = std::min({objective_.window(team), end - cursor_, last_visit - visits_});
+            const Index count = std::min({Relay::batch(team), end - cursor_, last_visit - visits_});
             objective_.add(order_.data() + cursor_, count, w.data(), trial_gradient_.data(), team);
             cursor_ += count;
             visits_ += count;

@@ -9,7 +9,7 @@
 #include "solvers/archive.hpp"
 #include "solvers/certificate.hpp"
 #include "solvers/own_parts.hpp"
-#include "threads/team.hpp"
+#include "threads/relay.hpp"
 
 namespace dualfield {
 
@@ -30,37 +30,27 @@ class Objective {
         add(&i, 1, w, gradient, alone);
     }
 
-    // The same for several blocks, kWindow of them at most, on the threads of a team. Sums are taken in the order of the
+    // The same for several blocks on the threads of a team. Sums are taken in the order of the
     // blocks, so that they do not depend on the threads.
     void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) {
         if (static_cast<Index>(workers_.size()) < team.size()) workers_ = std::vector<Worker>(team.size());
         own_parts_.divide(team.size());
-        if (static_cast<Index>(slots_.size()) < count) slots_.resize(count);
-        longest_first(field_, count, [&](Index k) { return blocks[k]; }, schedule_);
-        team.for_each(count, [&](Index k, Index member) {
-            Slot& slot = slots_[schedule_[k]];
-            look_at(blocks[schedule_[k]], w, gradient != nullptr, workers_[member], slot);
-        });
-        if (gradient)
-            team.run([&](Index member) {
-                for (Index k = 0; k < count; ++k) {
-                    const Slot& slot = slots_[k];
-                    if (slot.weight > 0.0)
-                        own_parts_.add_counts(blocks[k], slot.marginals.data(), slot.direction, slot.weight, gradient,
-                                              member);
-                }
+        if (static_cast<Index>(slots_.size()) < Relay::places(team)) slots_.resize(Relay::places(team));
+        relay_.run(
+            team, count,
+            [&](Index k, Index place, Index member) {
+                look_at(blocks[k], w, gradient != nullptr, workers_[member], slots_[place]);
+            },
+            [&](Index k, Index place, Index member) {
+                const Slot& slot = slots_[place];
+                if (!(slot.weight > 0.0)) return;
+                if (gradient) own_parts_.take(blocks[k], slot.counts, slot.weight, gradient, member);
+                if (member > 0) return;
+                losses_.add(slot.loss);
+                magnitude_ += slot.magnitude;
+                ++oracle_calls_;
             });
-        for (Index k = 0; k < count; ++k) {
-            if (!(slots_[k].weight > 0.0)) continue;
-            losses_.add(slots_[k].loss);
-            magnitude_ += slots_[k].magnitude;
-            ++oracle_calls_;
-        }
     }
-
-    // How many blocks to add at once: one alone, or enough that a team seldom waits.
-    static constexpr Index kWindow = 64;
-    static Index window(const Team& team) { return team.size() == 1 ? 1 : kWindow; }
 
     // The sums of a pass in the making.
     void archive(Archive& archive) {
@@ -76,11 +66,10 @@ class Objective {
    private:
     struct Worker {
         typename F::Workspace oracle;
-        std::vector<double> potentials;
+        std::vector<double> potentials, marginals;
     };
     struct Slot {
-        std::vector<double> marginals;    // less the truth
-        typename F::Direction direction;  // where the field has no parts
+        typename OwnParts<F>::Counts counts;
         double weight, loss, magnitude;
     };
 
@@ -89,7 +78,7 @@ class Objective {
         if (!(c > 0.0)) return;
         const Index size = field_.compact_size(i);
         double* theta = room(worker.potentials, size);
-        double* m = room(slot.marginals, size);
+        double* m = room(worker.marginals, size);
         field_.score(i, w, theta);
         slot.magnitude = c * field_.magnitude(i, theta) * rounding_growth(size);
         field_.center(i, theta);
@@ -100,7 +89,7 @@ class Objective {
         slot.magnitude += c * (std::abs(log_z) + std::abs(true_score));
         if (!with_gradient) return;
         field_.subtract_truth(i, m);
-        if constexpr (!PartedField<F>) field_.pull(i, m, slot.direction);
+        own_parts_.hand_over(i, m, slot.counts);
     }
 
     const F& field_;
@@ -110,7 +99,7 @@ class Objective {
     OwnParts<F> own_parts_;
     std::vector<Worker> workers_;
     std::vector<Slot> slots_;
-    std::vector<Index> schedule_;
+    Relay relay_;
 };
 
 // P(w), and its gradient where `gradient` is not null.

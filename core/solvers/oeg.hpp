@@ -64,7 +64,7 @@ class OEG : public DualRun<F, OEG<F>> {
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
         double* trial = room(worker.candidate, size);
-        double* change = Base::shared_.change_of(slot, worker.marginals);  // m', then m' - m
+        double* change = room(worker.marginals, size);  // m', then m' - m
         double* vartheta = room(worker.kept[0], size);
         double* m = room(worker.kept[1], size);
         kept_potentials(i, vartheta);
@@ -151,7 +151,7 @@ class OEG : public DualRun<F, OEG<F>> {
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
         double* trial = room(worker.candidate, size);
-        double* change = Base::shared_.change_of(slot, worker.marginals);
+        double* change = room(worker.marginals, size);
         double* m = room(worker.kept[1], size);
         Base::shared_.score(slot, weights_.data(), theta);
         field_.center(i, theta);

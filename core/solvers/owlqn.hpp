@@ -116,7 +116,7 @@ class OWLQN {
         }
         const double* w = centre_.empty() ? trial_.data() : point_.data();
         while (cursor_ < total()) {
-            const Index count = std::min({objective_.window(team), total() - cursor_, last_visit - visits_});
+            const Index count = std::min({Relay::batch(team), total() - cursor_, last_visit - visits_});
             objective_.add(order_.data() + cursor_, count, w, trial_gradient_.data(), team);
             cursor_ += count;
             visits_ += count;

@@ -1,6 +1,7 @@
 // Which attributes belong to which thread, where a field has parts (PartedField): found when a thread first asks.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -23,14 +24,27 @@ class OwnParts {
         return *owned_[member];
     }
 
-    // Over the weights of a member, w += a * the counts of block i: of marginals m where the field has parts, and otherwise
-    // as pull() has left them in the direction.
-    void add_counts(Index i, const double* m, const typename F::Direction& direction, double a, double* w,
-                    Index member) {
+    // What one member hands over of a block for all to take, each over its own weights: marginals m, of which each finds its
+    // part of the counts, or where the field has no parts the counts. m itself stays with the member that found it, whose
+    // next block would otherwise wait for memory that others read.
+    struct Counts {
+        std::vector<double> marginals;
+        typename F::Direction direction;
+    };
+    void hand_over(Index i, const double* m, Counts& counts) const {
         if constexpr (PartedField<F>) {
-            field_.add_part((*this)[member], i, m, a, w);
+            const Index size = field_.compact_size(i);
+            std::copy(m, m + size, room(counts.marginals, size));
         } else {
-            field_.apply(w, a, direction, {member, static_cast<Index>(owned_.size())});
+            field_.pull(i, m, counts.direction);
+        }
+    }
+    // w += a * counts
+    void take(Index i, const Counts& counts, double a, double* w, Index member) {
+        if constexpr (PartedField<F>) {
+            field_.add_part((*this)[member], i, counts.marginals.data(), a, w);
+        } else {
+            field_.apply(w, a, counts.direction, {member, static_cast<Index>(owned_.size())});
         }
     }
 

@@ -76,7 +76,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         const Index size = field_.table_size(i), compact_size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, compact_size);
-        double* m = Base::shared_.change_of(slot, worker.marginals);
+        double* m = room(worker.marginals, compact_size);
         double* delta = room(worker.candidate, size);
         const Stopwatch watch(&slot == &Base::slots_[0] && Base::oracle_calls() % kTimedEvery == 0);
 

@@ -46,15 +46,13 @@ class SharedWeights {
         }
     }
 
-    // Where a step writes how the marginals of the block change; `scratch` of its thread, unless that is what the weights will
-    // take: a direction is longer, and half of it would go from core to core.
-    double* change_of(Exchange& exchange, std::vector<double>& scratch) const {
-        return room(in_parts() ? exchange.change : scratch, field_.compact_size(exchange.block));
-    }
-
-    // The squared norm of the counts of that change, and the direction where it is needed.
+    // The squared norm of the counts of a change of the block's marginals, and what the weights will take: the direction, or
+    // where threads have parts the change, since a direction is longer and half of it would go from core to core.
     double pull(Exchange& exchange, const double* change, typename F::Direction& scratch) const {
-        return field_.pull(exchange.block, change, in_parts() ? scratch : exchange.direction);
+        if (!in_parts()) return field_.pull(exchange.block, change, exchange.direction);
+        const Index size = field_.compact_size(exchange.block);
+        std::copy(change, change + size, room(exchange.change, size));
+        return field_.pull(exchange.block, change, scratch);
     }
 
     // <w, factor * direction> over the weights of a part.

@@ -1,5 +1,5 @@
-// How far each member of a team has come in a list of things to do, for those who need what others make: they wait for
-// one thing at a time, where a meeting of the team would wait for everything.
+// How far several have come with their share of some work, for those who need what they make: they wait for one thing at a
+// time, where a meeting of the team would wait for everything.
 #pragma once
 
 #include <atomic>
@@ -13,45 +13,47 @@ namespace dualfield {
 
 class Progress {
    public:
-    // Nobody has done anything. Not while members are at work.
-    void begin(Index members) {
-        if (members_ != members) places_ = std::make_unique<Place[]>(members);
-        members_ = members;
-        for (Index member = 0; member < members; ++member) places_[member].done.store(0, std::memory_order_relaxed);
+    // Of so many, none has done anything. Not while a team is at work.
+    void begin(Index count) {
+        if (count_ != count) places_ = std::make_unique<Place[]>(count);
+        count_ = count;
+        for (Index one = 0; one < count; ++one) places_[one].done.store(0, std::memory_order_relaxed);
+        given_up_.store(false, std::memory_order_relaxed);
     }
 
-    // A member has done its share of the first `count` things.
-    void reached(Index member, Index count) { places_[member].done.store(count, std::memory_order_release); }
+    // One has come so far.
+    void reached(Index one, Index done) { places_[one].done.store(done, std::memory_order_release); }
+    bool has_reached(Index one, Index done) const { return places_[one].done.load(std::memory_order_acquire) >= done; }
 
-    // It will do no more.
-    void give_up(Index member) { places_[member].done.store(kGivenUp, std::memory_order_release); }
+    // Something has failed: nobody is to wait any more.
+    void give_up() { given_up_.store(true, std::memory_order_relaxed); }
 
-    // Waits until every member has done its share of the first `count`; false where one has given up.
-    bool wait_for(Index count) const {
-        for (Index member = 0; member < members_; ++member) {
-            const std::atomic<Index>& done = places_[member].done;
-            Index now;
-            for (int look = 0; (now = done.load(std::memory_order_acquire)) < count && now != kGivenUp; ++look) {
-                if (look < Team::kLooks) {
-                    Team::pause();
-                } else {
-                    std::this_thread::yield();
-                }
+    // Waits until one, or all, have come so far; false where that will not be.
+    bool wait_for_one(Index one, Index done) const {
+        for (int look = 0; !has_reached(one, done); ++look) {
+            if (given_up_.load(std::memory_order_relaxed)) return false;
+            if (look < Team::kLooks) {
+                Team::pause();
+            } else {
+                std::this_thread::yield();
             }
-            if (now == kGivenUp) return false;
         }
+        return true;
+    }
+    bool wait_for(Index done) const {
+        for (Index one = 0; one < count_; ++one)
+            if (!wait_for_one(one, done)) return false;
         return true;
     }
 
    private:
-    static constexpr Index kGivenUp = -1;
-
-    // A cache line each: one member writes it, and the others look.
+    // A cache line each: one thread writes it, and the others look.
     struct alignas(64) Place {
         std::atomic<Index> done{0};
     };
 
-    Index members_ = 0;
+    Index count_ = 0;
+    std::atomic<bool> given_up_{false};
     std::unique_ptr<Place[]> places_;
 };
 

@@ -2,11 +2,13 @@
 // the programme with another code than 0, and so does a result that depends on threads where it must not.
 //
 // Chains with all pairs and with observed ones, whose sums are written differently; the dual methods with and without
-// acceleration; their confirming pass; L-BFGS, Hybrid's growing samples, OWL-QN; SAG and SAGA; and prediction, one range of
-// blocks a thread as the estimators do it.
+// acceleration; their confirming pass; the relay by which gradients are found, also where it fails; L-BFGS, Hybrid's
+// growing samples, OWL-QN; SAG and SAGA; and prediction, one range of blocks a thread as the estimators do it.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -143,9 +145,43 @@ void run_all(const F& field) {
     predict(field, trained.weights());
 }
 
+// Every member takes all things in order; where one fails, to make or to take, the others do not wait for it for ever.
+void relay() {
+    constexpr Index kThings = 500;
+    Team team(kThreads);
+    Relay relay;
+    std::vector<Index> things(Relay::places(team));
+    std::vector<std::vector<Index>> taken(kThreads);
+    const auto make = [&](Index k, Index place, Index) { things[place] = k; };
+    relay.run(team, kThings, make, [&](Index, Index place, Index member) { taken[member].push_back(things[place]); });
+    for (const auto& of_one : taken) {
+        require(std::ssize(of_one) == kThings, "each member takes everything");
+        require(std::is_sorted(of_one.begin(), of_one.end()), "things are taken in their order");
+    }
+    const auto nothing = [](Index, Index, Index) {};
+    const auto fail = [](Index k, Index, Index member) {
+        if (k == kThings / 2 && member == kThreads - 1) throw std::runtime_error("failed");
+    };
+    const auto fail_anywhere = [&](Index k, Index place, Index) { fail(k, place, kThreads - 1); };
+    for (const bool making : {true, false}) {
+        bool failed = false;
+        try {
+            if (making) {
+                relay.run(team, kThings, fail_anywhere, nothing);
+            } else {
+                relay.run(team, kThings, nothing, fail);
+            }
+        } catch (const std::runtime_error&) {
+            failed = true;
+        }
+        require(failed, "what a member throws is thrown to the caller");
+    }
+}
+
 }  // namespace
 
 int main() {
+    relay();
     const Sentences data;
     ChainShape shape{kLabels, {}, true, true, true};
     for (std::int32_t k = 0; k < kLabels * kLabels; ++k) shape.transitions.push_back(k);

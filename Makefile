@@ -60,7 +60,7 @@ papers papers-quick: $(VENV)/.bench
 sanitize: $(SANITIZE)/.test
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	$(SANITIZE)/bin/python -m pytest -n $(WORKERS) --thin 8 --capture=sys tests/core tests/fields tests/solvers \
+	$(SANITIZE)/bin/python -m pytest -n $(WORKERS) --thin 16 --capture=sys tests/core tests/fields tests/solvers \
 		tests/features/test_templates.py tests/features/test_tokens.py tests/cli/test_column_tagger.py
 
 # A programme of its own: under Python, every access of the interpreter would be looked at too.

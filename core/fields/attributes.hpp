@@ -132,7 +132,7 @@ class BlockRows {
             __builtin_prefetch(&shared_starts_[i]);
         } else if (Step == 1) {
             prefetch_all(std::min(starts_[i + 1] - starts_[i], kMost), targets_.data() + starts_[i]);
-            prefetch_all(std::min(data.length(i) + 1, kMost), positions_.data() + data.offsets[i]);
+            prefetch_counts(i, data);
         }
     }
 

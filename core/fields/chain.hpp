@@ -127,6 +127,7 @@ class Chain {
     void score_part(const Own& own, Index i, const double* w, double* sums) const {
         nodes_.score_part(own, i, w, sums);
     }
+    // Of two parts or more.
     void join_parts(Index i, const double* w, const std::vector<std::vector<double>>& parts, double* theta) const {
         const double* dense = w + transition_start_;
         const Index nodes = length(i) * labels();

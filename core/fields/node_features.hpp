@@ -39,7 +39,6 @@ class NodeFeatures {
     template <int Step>
     [[gnu::always_inline]] void prefetch(Index i) const {
         if (Step == 0) __builtin_prefetch(data_.offsets + i);
-        if (Step == 1) prefetch_all(std::min(length(i) + 1, Attributes::kFetched), data_.indptr + offset(i));
         if (Step == 2) data_.prefetch(offset(i), offset(i) + length(i));
         block_rows_.prefetch<Step>(i, data_);
     }

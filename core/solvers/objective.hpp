@@ -30,8 +30,8 @@ class Objective {
         add(&i, 1, w, gradient, alone);
     }
 
-    // The same for several blocks on the threads of a team. Sums are taken in the order of the
-    // blocks, so that they do not depend on the threads.
+    // The same for several blocks on the threads of a team. Sums are taken in the order of the blocks, so that they do not
+    // depend on the threads.
     void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) {
         if (static_cast<Index>(workers_.size()) < team.size()) workers_ = std::vector<Worker>(team.size());
         own_parts_.divide(team.size());

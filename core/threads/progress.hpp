@@ -30,9 +30,10 @@ class Progress {
 
     // Waits until one, or all, have come so far; false where that will not be.
     bool wait_for_one(Index one, Index done) const {
-        for (int look = 0; !has_reached(one, done); ++look) {
+        for (int looks = 0; !has_reached(one, done);) {
             if (given_up_.load(std::memory_order_relaxed)) return false;
-            if (look < Team::kLooks) {
+            if (looks < Team::kLooks) {
+                ++looks;
                 Team::pause();
             } else {
                 std::this_thread::yield();

@@ -3,7 +3,7 @@
 The repeats alternate; the fastest of each counts. Times mean something on an idle machine only.
 
     export DUALFIELD_DATA=<folder of the data sets>
-    python benchmarks/solvers/threads.py [conll conll-observed ner ...] [--what OEG ...] [--threads 2] [--repeats 2]
+    python benchmarks/solvers/threads.py [conll conll-observed ner ...] [--what OEG ...] [--threads 2] [--repeats 5]
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     what = [*TRAINED, PREDICTION]
     parser.add_argument("--what", nargs="*", default=what, choices=what)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     print(f"load before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores")
     for task in options.tasks:

@@ -7,6 +7,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -41,6 +43,23 @@ Output<T, 1> to_array(const std::vector<T, Allocator>& values) {
     auto array = new_array<T, 1>({values.size()});
     std::copy(values.begin(), values.end(), array.data());
     return array;
+}
+
+// Whether all are 0 .. bound - 1. There may be millions: no branch for each.
+inline bool all_below(Index bound, const Vector<std::int32_t>& codes) {
+    if (bound <= 0) return codes.shape(0) == 0;
+    const auto last = static_cast<std::int32_t>(std::min<Index>(bound - 1, std::numeric_limits<std::int32_t>::max()));
+    const std::int32_t* code = codes.data();
+    int outside = 0;
+    for (std::size_t k = 0; k < codes.shape(0); ++k) outside |= (code[k] < 0) | (code[k] > last);
+    return !outside;
+}
+
+// Whether none is smaller than the one before.
+inline bool never_decreases(const Vector<Index>& values) {
+    int decreases = 0;
+    for (std::size_t k = 1; k < values.shape(0); ++k) decreases |= values.data()[k - 1] > values.data()[k];
+    return !decreases;
 }
 
 // Raised to Python as ValueError.

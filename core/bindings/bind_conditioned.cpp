@@ -46,8 +46,7 @@ void bind_conditioned(nb::module_& m) {
                Vector<std::int32_t> pairs) {
                 const Index count = pairs.shape(0);
                 require(attributes >= 0 && labels >= 1, "there must be labels, and not fewer than no attributes");
-                for (Index k = 0; k < count; ++k)
-                    require(pairs.data()[k] >= 0 && pairs.data()[k] < labels * labels, "a pair is out of range");
+                require(all_below(labels * labels, pairs), "a pair is out of range");
                 const auto increase = [&](Index first, Index last) {
                     for (Index k = first + 1; k < last; ++k)
                         require(pairs.data()[k - 1] < pairs.data()[k], "the pairs of a row must increase");

@@ -19,14 +19,13 @@ ChainShape shape_of(Index K, const Vector<std::int32_t>& transitions, bool bias,
 }
 
 // Rows are short and many, so whole arrays are checked: a label that does not exceed the one before must begin a row.
-void check_rows(std::span<const Index> starts, std::span<const std::int32_t> row_labels, Index labels) {
+void check_rows(const Vector<Index>& given_starts, const Vector<std::int32_t>& given_labels, Index labels) {
+    const std::span starts(given_starts.data(), given_starts.shape(0));
+    const std::span row_labels(given_labels.data(), given_labels.shape(0));
     require(!starts.empty() && starts[0] == 0, "row_starts must start with 0");
-    bool ordered = true, known = true;
-    for (std::size_t a = 1; a < starts.size(); ++a) ordered &= starts[a - 1] <= starts[a];
-    require(ordered, "row_starts must not decrease");
+    require(never_decreases(given_starts), "row_starts must not decrease");
     require(starts.back() == static_cast<Index>(row_labels.size()), "row_labels must have row_starts[-1] entries");
-    for (const std::int32_t label : row_labels) known &= label >= 0 && label < labels;
-    require(known, "a row label is out of range");
+    require(all_below(labels, given_labels), "a row label is out of range");
     Index drops = 0, between_rows = 0;
     for (std::size_t s = 1; s < row_labels.size(); ++s) drops += row_labels[s - 1] >= row_labels[s];
     for (std::size_t a = 1; a < starts.size(); ++a) {
@@ -64,7 +63,7 @@ void bind_fields(nb::module_& m) {
         .def(
             "__init__",
             [](ObservedPairs* self, Vector<Index> starts, Vector<std::int32_t> row_labels, Index labels) {
-                check_rows({starts.data(), starts.shape(0)}, {row_labels.data(), row_labels.shape(0)}, labels);
+                check_rows(starts, row_labels, labels);
                 require(static_cast<Index>(row_labels.shape(0)) <= ObservedPairs::kMaxWeights,
                         "there are too many pairs");
                 new (self)

@@ -151,8 +151,7 @@ double graph_score(Input<double, 2> node, Input<std::int32_t, 2> ends, Input<dou
                    Vector<std::int32_t> labels) {
     const PairwisePotentials potentials = potentials_of(node, ends, edge);
     require(static_cast<Index>(labels.shape(0)) == potentials.graph.nodes, "labels must have one entry a node");
-    for (std::size_t v = 0; v < labels.shape(0); ++v)
-        require(labels.data()[v] >= 0 && labels.data()[v] < potentials.labels, "a label is out of range");
+    require(all_below(potentials.labels, labels), "a label is out of range");
     return labelling_score(potentials, labels.data());
 }
 

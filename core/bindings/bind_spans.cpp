@@ -11,9 +11,8 @@ auto read_spans(Vector<std::int32_t> codes, Vector<Index> offsets, Vector<std::i
     const Index blocks = static_cast<Index>(offsets.shape(0)) - 1, positions = codes.shape(0);
     require(blocks >= 0 && offsets.data()[0] == 0 && offsets.data()[blocks] == positions,
             "offsets must run from 0 to the number of labels");
-    for (Index i = 0; i < blocks; ++i) require(offsets.data()[i] <= offsets.data()[i + 1], "offsets must not decrease");
-    for (Index p = 0; p < positions; ++p)
-        require(codes.data()[p] >= 0 && codes.data()[p] < rules.labels(), "a label is out of range");
+    require(never_decreases(offsets), "offsets must not decrease");
+    require(all_below(rules.labels(), codes), "a label is out of range");
     std::vector<Index> rows;
     for (Index i = 0; i < blocks; ++i) {
         const Index first = offsets.data()[i], length = offsets.data()[i + 1] - first;

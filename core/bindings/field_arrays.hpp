@@ -25,12 +25,11 @@ inline void check_entries(Index positions, const Vector<Index>& indptr, const Ve
                           const Values& values, Index count) {
     require(static_cast<Index>(indptr.shape(0)) == positions + 1 && indptr.data()[0] == 0,
             "indptr must have one entry more than there are positions, and start with 0");
-    for (Index p = 0; p < positions; ++p) require(indptr.data()[p] <= indptr.data()[p + 1], "indptr must not decrease");
+    require(never_decreases(indptr), "indptr must not decrease");
     const Index entries = indptr.data()[positions];
     require(static_cast<Index>(indices.shape(0)) == entries, "indices must have indptr[-1] entries");
     require(!values || static_cast<Index>(values->shape(0)) == entries, "values must be as many as indices");
-    for (Index e = 0; e < entries; ++e)
-        require(indices.data()[e] >= 0 && indices.data()[e] < count, "an attribute index is out of range");
+    require(all_below(count, indices), "an attribute index is out of range");
 }
 
 inline Attributes attributes_of(const Vector<Index>& offsets, const Vector<Index>& indptr,
@@ -50,8 +49,7 @@ inline void check_targets(const Attributes& data, Index K, const Labels& labels,
     require(std::isfinite(l2) && l2 >= 0.0, "l2 must be finite and not negative");
     if (labels) {
         require(static_cast<Index>(labels->shape(0)) == data.positions(), "labels must be as many as positions");
-        for (Index p = 0; p < data.positions(); ++p)
-            require(labels->data()[p] >= 0 && labels->data()[p] < K, "a label is out of range");
+        require(all_below(K, *labels), "a label is out of range");
     }
     require(!sample_weight || static_cast<Index>(sample_weight->shape(0)) == data.blocks,
             "sample_weight must be as many as blocks");

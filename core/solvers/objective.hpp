@@ -64,11 +64,12 @@ class Objective {
     Index oracle_calls() const { return oracle_calls_; }
 
    private:
-    struct Worker {
+    // Each on cache lines of its own: a thread writes one while others are at theirs.
+    struct alignas(64) Worker {
         typename F::Workspace oracle;
         std::vector<double> potentials, marginals;
     };
-    struct Slot {
+    struct alignas(64) Slot {
         typename OwnParts<F>::Counts counts;
         double weight, loss, magnitude;
     };

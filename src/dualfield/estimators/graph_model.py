@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield.driver import Callback, solve
 from dualfield.estimators.contract import StructuredEstimator
-from dualfield.estimators.threads import in_ranges
+from dualfield.estimators.threads import in_parts, in_ranges
 from dualfield.estimators.training import check_parameters, train
 from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode_graph_labels
 from dualfield.fields import Graph, GraphLayout, PseudoLikelihood
@@ -252,15 +252,8 @@ class GraphModel(StructuredEstimator):
         """The marginals of all nodes, with a warning where approximate inference has not settled."""
         if exact:
             return in_ranges(lambda a, b: core.marginals(self.weights_, a, b), core.blocks, self.n_jobs)
-        unsettled = 0
-
-        def infer(first: int, last: int) -> npt.NDArray[np.float64]:
-            nonlocal unsettled
-            marginals, _, converged = core.infer(self.weights_, first, last)
-            unsettled += int((~converged).sum())
-            return marginals
-
-        found = in_ranges(infer, core.blocks, self.n_jobs)
+        parts = in_parts(lambda a, b: core.infer(self.weights_, a, b), core.blocks, self.n_jobs)
+        unsettled = sum(int((~converged).sum()) for _, _, converged in parts)
         if unsettled:
             warnings.warn(
                 f"Inference did not converge on {unsettled} of {core.blocks} members of X, whose marginals are what "
@@ -268,7 +261,7 @@ class GraphModel(StructuredEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return found
+        return np.concatenate([marginals for marginals, _, _ in parts])
 
     def _compiled(self, X: Any) -> tuple[Any, Any, bool]:
         """The encoded data, the compiled field over it, and whether its inference is exact."""

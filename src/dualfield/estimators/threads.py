@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ from dualfield.threads import thread_count
 
 __all__ = ["in_parts", "in_ranges"]
 
-_RANGES_PER_THREAD = 8
+_RANGES_PER_THREAD = 16
 
 Part = TypeVar("Part")
 
@@ -26,14 +27,32 @@ def in_ranges(function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: 
 def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -> list[Part]:
     """The results of ``function(first, last)`` for ranges that cover 0 … n, in their order.
 
-    The compiled core releases Python's lock, so threads are enough. There are a few ranges per thread, each for the
-    thread that is free first, since blocks are not alike and a core may be busy with something else.
+    The compiled core releases Python's lock, so threads are enough. The caller's is one of them: threads that start
+    while it waits may find themselves on one core for a while. There are several ranges per thread, each for the one
+    that is free first, since blocks are not alike and a core may be busy with something else.
     """
     workers = min(thread_count(n_jobs), max(n, 1))
     if workers == 1:
         return [function(0, n)]
-    bounds = np.linspace(0, n, min(n, _RANGES_PER_THREAD * workers) + 1).astype(int).tolist()
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, bounds[:-1], bounds[1:]))
+    bounds = np.linspace(0, n, min(n, _RANGES_PER_THREAD * workers) + 1).astype(int).tolist()
+    count = len(bounds) - 1
+    stops = [None] * workers
+    waiting: deque[int | None] = deque([*range(count), *stops])
+    parts: dict[int, Part] = {}
+
+    def work() -> None:
+        try:
+            while (k := waiting.popleft()) is not None:
+                parts[k] = function(bounds[k], bounds[k + 1])
+        except BaseException:
+            waiting.extendleft(stops)  # the others need not go on
+            raise
+
+    with ThreadPoolExecutor(workers - 1) as pool:
+        others = [pool.submit(work) for _ in range(workers - 1)]
+        work()
+        for other in others:
+            other.result()
+    return [parts[k] for k in range(count)]

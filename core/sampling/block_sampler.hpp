@@ -19,6 +19,8 @@
 // Blocks of sample weight zero are never drawn.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -56,22 +58,28 @@ class BlockSampler {
     Index draws_per_pass() const { return static_cast<Index>(order_.size()); }
 
     Index draw(Random& random) {
-        const Index pass = draws_ / draws_per_pass(), position = draws_ % draws_per_pass();
-        ++draws_;
-        if (pass == 0 || (permutation_every_ > 0 && pass % permutation_every_ == 0)) {
-            std::swap(order_[position], order_[position + random.below(draws_per_pass() - position)]);
-            return order_[position];
-        }
-        if (random.uniform() < share_) {
-            if (by_maximum()) {
-                if (largest_.top() > 0.0) return largest_.find();
-            } else {
-                const WeightedTree& weights = has_weights() ? weights_ : recorded_;
-                if (weights.total() > 0.0) return weights.find(random.uniform());
-            }
-        }
-        return order_[random.below(draws_per_pass())];
+        Index block;
+        draw(random, 1, &block);
+        return block;
     }
+
+    // Draws blocks until there are `count`, of kAtOnce at most, or the pass is over; returns how many there are. They do not
+    // know of each other: what they look up comes from memory at the same time.
+    static constexpr Index kAtOnce = 8;
+    Index draw(Random& random, Index count, Index* blocks) {
+        const Index pass = draws_ / draws_per_pass(), position = draws_ % draws_per_pass();
+        count = std::min(count, draws_per_pass() - position);
+        draws_ += count;
+        if (pass == 0 || (permutation_every_ > 0 && pass % permutation_every_ == 0)) {
+            shuffle(random, position, count, blocks);
+        } else {
+            choose(random, count, blocks);
+        }
+        return count;
+    }
+
+    // Whether draws may know nothing of the last few records: a maximum would be drawn again and again.
+    bool may_draw_ahead() const { return !by_maximum(); }
 
     // The gap of block i will be recorded soon.
     [[gnu::always_inline]] void prefetch(Index i) const { recorded_.prefetch(i); }
@@ -132,6 +140,36 @@ class BlockSampler {
         std::vector<double> weights(count);
         for (std::size_t i = 0; i < count; ++i) weights[i] = tree.weight(static_cast<Index>(i));
         return weights;
+    }
+
+    // The next blocks of a random order.
+    void shuffle(Random& random, Index position, Index count, Index* blocks) {
+        for (Index k = 0; k < count; ++k) {
+            blocks[k] = position + k + random.below(draws_per_pass() - position - k);
+            __builtin_prefetch(&order_[blocks[k]], 1);
+        }
+        for (Index k = 0; k < count; ++k) {
+            std::swap(order_[position + k], order_[blocks[k]]);
+            blocks[k] = order_[position + k];
+        }
+    }
+
+    // Each by the rule, or any.
+    void choose(Random& random, Index count, Index* blocks) {
+        const WeightedTree& weights = has_weights() ? weights_ : recorded_;
+        const bool ruled = by_maximum() ? largest_.top() > 0.0 : weights.total() > 0.0;
+        std::array<double, kAtOnce> at;
+        Index by_weight = 0, others = count;  // the former from the front, the latter from the back
+        for (Index k = 0; k < count; ++k) {
+            if (random.uniform() >= share_ || !ruled) {
+                blocks[--others] = order_[random.below(draws_per_pass())];
+            } else if (by_maximum()) {
+                blocks[--others] = largest_.find();
+            } else {
+                at[by_weight++] = random.uniform();
+            }
+        }
+        weights.find(by_weight, at.data(), blocks);
     }
 
     bool by_maximum() const { return rule_ >= SamplingRule::kSafeMax; }

@@ -2,6 +2,7 @@
 // to draw.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "math/elementary.hpp"
@@ -35,15 +36,26 @@ class WeightedTree {
     // The leaf in which u * total falls, for u in [0, 1). Never a leaf of weight zero while the total is
     // positive.
     Index find(double u) const {
-        double rest = u * total();
-        Index node = 1;
-        while (node < leaves_) {
-            const double left = sums_[2 * node];
-            const bool right = (rest >= left && sums_[2 * node + 1] > 0.0) || !(left > 0.0);
-            if (right) rest -= left;
-            node = 2 * node + (right ? 1 : 0);
-        }
-        return node - leaves_ < n_ ? node - leaves_ : n_ - 1;  // beyond n only if the weights are not numbers
+        Index leaf;
+        find(1, &u, &leaf);
+        return leaf;
+    }
+
+    // The same for several u, which end as what is left of them. All go down together, so that none waits for memory alone.
+    void find(Index count, double* u, Index* leaves) const {
+        for (Index k = 0; k < count; ++k) u[k] *= total();
+        std::fill(leaves, leaves + count, Index{1});
+        for (Index level = 1; level < leaves_; level *= 2)
+            for (Index k = 0; k < count; ++k) {
+                const Index children = 2 * leaves[k];
+                const double left = sums_[children];
+                const bool right = (u[k] >= left && sums_[children + 1] > 0.0) || !(left > 0.0);
+                if (right) u[k] -= left;
+                leaves[k] = children + (right ? 1 : 0);
+                if (level < leaves_ / 2) __builtin_prefetch(&sums_[2 * leaves[k]]);
+            }
+        // Beyond n only if the weights are not numbers.
+        for (Index k = 0; k < count; ++k) leaves[k] = std::min(leaves[k] - leaves_, n_ - 1);
     }
 
    private:

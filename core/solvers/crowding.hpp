@@ -2,7 +2,8 @@
 //
 // The steps of one window are found at the same weights. Where their directions have a common part, the quadratic term of
 // the dual is larger than the sum of theirs, so each step reckons with it `crowding` times:
-//     crowding = |sum of directions|^2 / sum |direction|^2, as found in the windows before, and at least 1.
+//     crowding = |sum of directions|^2 / sum |direction|^2, both as means over the windows before; from 1 to the number of
+// steps. The means are taken first, since rounding hides what tiny steps have in common.
 // To measure it takes the product of each direction with the weights, so once it is low only some windows are measured.
 // What one window tells is known when the weights have taken its steps, while those of the next are found already: it
 // counts from the window after that one on, whether or not a run is cut in two between them.
@@ -18,7 +19,7 @@ namespace dualfield {
 class Crowding {
    public:
     // At first as if all steps of a window were alike.
-    explicit Crowding(Index window) : factor_(static_cast<double>(window)), next_(factor_) {}
+    explicit Crowding(Index window) : most_(static_cast<double>(window)), factor_(most_), next_(most_) {}
 
     double factor() const { return factor_; }
 
@@ -32,22 +33,23 @@ class Crowding {
     // products: the sum over pairs of different directions of their products; squares: that of |direction|^2.
     void measured(double products, double squares) {
         constexpr double kForget = 0.1;
-        if (!(squares > 0.0)) return;
-        const double found = std::max(1.0, 1.0 + 2.0 * products / squares);
-        next_ = found > next_ ? found : next_ + kForget * (found - next_);
+        products_ += kForget * (products - products_);
+        squares_ += kForget * (squares - squares_);
+        if (squares_ > 0.0) next_ = std::clamp(1.0 + 2.0 * products_ / squares_, 1.0, most_);
     }
     void end_window() { factor_ = next_; }
 
     void begin_again() { windows_ = 0; }
 
     void archive(Archive& archive) {
-        archive.scalars("crowding", {&factor_, &next_});
+        archive.scalars("crowding", {&factor_, &next_, &products_, &squares_});
         archive.scalars("windows", {&windows_});
     }
 
    private:
-    double factor_, next_;
-    Index windows_ = 0;  // since the factor is low
+    double most_, factor_, next_;
+    double products_ = 0.0, squares_ = 0.0;  // of the windows before
+    Index windows_ = 0;                      // since the factor is low
 };
 
 }  // namespace dualfield

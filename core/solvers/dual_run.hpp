@@ -230,7 +230,7 @@ class DualRun {
           weights_(field.dimension()),
           entropy_(field.blocks(), 0.0),
           remaining_(field.blocks(), 0.0),
-          upcoming_(static_cast<Index>(sampler_.order().size())),
+          upcoming_(sampler_),
           confirmation_(field) {}
 
     // Where block i begins in an array that keeps size_of(i) numbers for each block of positive weight.
@@ -391,8 +391,9 @@ class DualRun {
     }
 
     // `products` sums <w, direction> at the weights that earlier blocks of the window had already changed; at the weights
-    // that the steps were found for it was `along`. What is between them is the products of directions with each other.
-    void measure_crowding(double products) {
+    // that the steps were found for it was `along`. What is between them is the products of directions with each other. Not
+    // inlined: whether or not a run is cut in two, sums are to be rounded alike.
+    [[gnu::noinline]] void measure_crowding(double products) {
         double squares = 0.0;
         for (Index k = 0; k < pending_size_; ++k) {
             const Slot& slot = pending_[k];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,6 +65,26 @@ def test_slices_and_a_restart_change_nothing(solver: DualSolver, kind: str) -> N
         sliced = solver.start(many(kind), 8).restore(sliced.arrays())
     assert sliced.updates == at_once.updates
     np.testing.assert_array_equal(sliced.weights(), at_once.weights())
+
+
+@pytest.mark.parametrize("rule", ["safemax", "max"])
+@pytest.mark.parametrize("solver", [OEG, SDCA])
+def test_a_largest_gap_is_not_drawn_again_before_it_is_known_anew(solver: type[OEG | SDCA], rule: str) -> None:
+    drawn, largest = (
+        solve(many("all"), solver(sampling=sampling), tol=1e-3, max_passes=200, random_state=0).passes
+        for sampling in ("gap", rule)
+    )
+    assert largest <= 1.5 * drawn
+
+
+@pytest.mark.parametrize("solver", [OEG(n_jobs=2, sampling="uniform"), SDCA(n_jobs=2, sampling="uniform")], ids=repr)
+@pytest.mark.parametrize("memory", ["float32", "float64"])
+@pytest.mark.parametrize("kind", ["all", "points"])
+def test_tiny_steps_do_not_look_crowded(solver: DualSolver, memory: str, kind: str) -> None:
+    run = replace(solver, memory=memory).start(many(kind), 0)
+    for _ in range(25):
+        finish(run.advance)
+        assert 1 <= run.arrays()["crowding"][0] <= 8  # as many steps as there are at a time
 
 
 def test_a_state_says_which_blocks_come_next() -> None:

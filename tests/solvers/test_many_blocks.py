@@ -101,6 +101,29 @@ def test_a_state_says_which_blocks_come_next() -> None:
     assert not np.array_equal(other.weights(), run.weights())
 
 
+def test_blocks_drawn_together_follow_the_recorded_gaps() -> None:
+    run = OEG(non_uniformity=0.75).start(many("all"), 0)
+    finish(run.advance)
+    arrays = dict(run.arrays())
+    gaps = {11: 1.0, 1500: 2.0, 4190: 5.0}  # all other blocks have none
+    arrays["recorded"] = np.zeros(BLOCKS)
+    arrays["recorded"][list(gaps)] = list(gaps.values())
+    arrays["upcoming"] = np.array([0])
+    random, counts, repeats = np.random.default_rng(0), np.zeros(BLOCKS), 400
+    for _ in range(repeats):
+        arrays["random"] = random.integers(0, 2**64, 4, dtype=np.uint64)
+        again = run.solver.start(many("all"), 0).restore(arrays)
+        again.advance(1e9, 1)
+        after = again.arrays()
+        assert after["upcoming"][0] == 7  # of eight, the first is gone: one by its gap, if there is any
+        places = np.concatenate([after[f"upcoming{k}"] for k in range(7)])
+        np.add.at(counts, arrays["order"][places], 1)
+    by_gap = counts[list(gaps)]
+    assert abs(by_gap.sum() - 5 * repeats) <= 5 * np.sqrt(8 * 0.75 * 0.25 * repeats)
+    expected = by_gap.sum() * np.array(list(gaps.values())) / sum(gaps.values())
+    assert np.all(np.abs(by_gap - expected) <= 5 * np.sqrt(expected))
+
+
 def test_a_state_names_blocks_that_are_there() -> None:
     run = OEG().start(many("all"), 0)
     run.advance(1e9, 100)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield.driver import Callback, solve
 from dualfield.estimators.contract import StructuredEstimator
-from dualfield.estimators.threads import in_parts, in_ranges
+from dualfield.estimators.threads import in_parts, in_ranges, joined
 from dualfield.estimators.training import check_parameters, train
 from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode_graph_labels
 from dualfield.fields import Graph, GraphLayout, PseudoLikelihood
@@ -261,7 +261,7 @@ class GraphModel(StructuredEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return np.concatenate([marginals for marginals, _, _ in parts])
+        return joined([marginals for marginals, _, _ in parts])
 
     def _compiled(self, X: Any) -> tuple[Any, Any, bool]:
         """The encoded data, the compiled field over it, and whether its inference is exact."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dualfield.threads import thread_count
 
-__all__ = ["in_parts", "in_ranges"]
+__all__ = ["in_parts", "in_ranges", "joined"]
 
 _RANGES_PER_THREAD = 16
 
@@ -20,7 +20,11 @@ Part = TypeVar("Part")
 
 def in_ranges(function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: int | None) -> npt.NDArray[Any]:
     """``function(first, last)`` over blocks 0 … n, cut into ranges that run on threads; results joined."""
-    parts = in_parts(function, n, n_jobs)
+    return joined(in_parts(function, n, n_jobs))
+
+
+def joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The arrays of all ranges as one; of a single range its own, not a copy."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

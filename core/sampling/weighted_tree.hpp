@@ -1,8 +1,10 @@
-// Sampling proportional to weights that change: a complete binary tree of partial sums, O(log n) to set and
-// to draw.
+// Sampling proportional to weights that change: a tree of partial sums, O(log n) to set and to draw.
+//
+// Each node has eight children, whose sums fill one line of the cache; eight lines of a level make one of the level above.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "math/elementary.hpp"
@@ -11,26 +13,39 @@ namespace dualfield {
 
 class WeightedTree {
    public:
-    explicit WeightedTree(Index n) : n_(n), leaves_(1) {
-        while (leaves_ < n) leaves_ *= 2;
-        sums_.assign(2 * leaves_, 0.0);
+    explicit WeightedTree(Index n) : n_(n) {
+        Index lines = 0;
+        for (Index nodes = n;; nodes = lines_of(nodes)) {
+            levels_.push_back(lines);
+            lines += std::max(lines_of(nodes), Index{1});
+            if (nodes <= kChildren) break;
+        }
+        lines_.resize(lines);
     }
 
-    double total() const { return sums_[1]; }
-    double weight(Index i) const { return sums_[leaves_ + i]; }
+    double total() const { return total_; }
+    double weight(Index i) const { return lines_[i / kChildren].sums[i % kChildren]; }
 
     // set(i) comes soon. What is higher in the tree is in the cache.
     [[gnu::always_inline]] void prefetch(Index i) const {
-        constexpr int kLevels = 8;
-        Index node = leaves_ + i;
-        for (int level = 0; level < kLevels; ++level, node /= 2) __builtin_prefetch(&sums_[node], 1);
+        constexpr std::size_t kLevels = 3;
+        for (std::size_t level = 0; level < std::min(kLevels, levels_.size()); ++level)
+            __builtin_prefetch(&lines_[levels_[level] + (i /= kChildren)], 1);
     }
 
     // Sums are recomputed from the children, so rounding errors do not build up.
     void set(Index i, double weight) {
-        Index node = leaves_ + i;
-        sums_[node] = weight;
-        for (node /= 2; node >= 1; node /= 2) sums_[node] = sums_[2 * node] + sums_[2 * node + 1];
+        for (const Index level : levels_) {
+            const Index child = i % kChildren;
+            Line& line = lines_[level + (i /= kChildren)];
+            const double mine = weight;
+            weight = 0.0;
+            // What is written now is not read at once: the processor would wait.
+#pragma omp simd reduction(+ : weight)
+            for (Index k = 0; k < kChildren; ++k) weight += k == child ? mine : line.sums[k];
+            line.sums[child] = mine;
+        }
+        total_ = weight;
     }
 
     // The leaf in which u * total falls, for u in [0, 1). Never a leaf of weight zero while the total is
@@ -43,24 +58,42 @@ class WeightedTree {
 
     // The same for several u, which end as what is left of them. All go down together, so that none waits for memory alone.
     void find(Index count, double* u, Index* leaves) const {
-        for (Index k = 0; k < count; ++k) u[k] *= total();
-        std::fill(leaves, leaves + count, Index{1});
-        for (Index level = 1; level < leaves_; level *= 2)
+        for (Index k = 0; k < count; ++k) u[k] *= total_;
+        std::fill(leaves, leaves + count, Index{0});
+        for (std::size_t level = levels_.size(); level-- > 0;)
             for (Index k = 0; k < count; ++k) {
-                const Index children = 2 * leaves[k];
-                const double left = sums_[children];
-                const bool right = (u[k] >= left && sums_[children + 1] > 0.0) || !(left > 0.0);
-                if (right) u[k] -= left;
-                leaves[k] = children + (right ? 1 : 0);
-                if (level < leaves_ / 2) __builtin_prefetch(&sums_[2 * leaves[k]]);
+                leaves[k] = kChildren * leaves[k] + find_child(lines_[levels_[level] + leaves[k]], u[k]);
+                if (level > 0) __builtin_prefetch(&lines_[levels_[level - 1] + leaves[k]]);
             }
         // Beyond n only if the weights are not numbers.
-        for (Index k = 0; k < count; ++k) leaves[k] = std::min(leaves[k] - leaves_, n_ - 1);
+        for (Index k = 0; k < count; ++k) leaves[k] = std::min(leaves[k], n_ - 1);
     }
 
    private:
-    Index n_, leaves_;
-    std::vector<double> sums_;
+    static constexpr Index kChildren = 8;
+    struct alignas(kChildren * sizeof(double)) Line {
+        std::array<double, kChildren> sums{};
+    };
+
+    static Index lines_of(Index nodes) { return (nodes + kChildren - 1) / kChildren; }
+
+    // The child in which u falls, from where u then counts: the last of positive weight whose predecessors leave something.
+    static Index find_child(const Line& line, double& u) {
+        Index child = 0;
+        double rest = u;
+        for (Index k = 0; k < kChildren; ++k) {
+            const bool reached = rest >= 0.0 && line.sums[k] > 0.0;
+            child = reached ? k : child;
+            u = reached ? rest : u;
+            rest = reached ? rest - line.sums[k] : rest;
+        }
+        return child;
+    }
+
+    Index n_;
+    double total_ = 0.0;
+    std::vector<Index> levels_;  // where each begins, the leaves first
+    std::vector<Line> lines_;
 };
 
 }  // namespace dualfield

@@ -424,13 +424,12 @@ class DualRun {
     void look(Team& team) {
         if (up_to_date_) return;
         up_to_date_ = true;
-        remaining_total_ = 0.0;
-        for (Index i : sampler_.order()) remaining_total_ += remaining_[i];
+        remaining_total_ = std::accumulate(remaining_.begin(), remaining_.end(), 0.0);
         if (!acceleration_.active() && window_ == 1 && !moved_) return;
         moved_ = false;
         seen_ = acceleration_.look(weights_, team);
         dual_ = -0.5 * field_.l2() * seen_.conjugate_norm;
-        for (Index i : sampler_.order()) dual_ += field_.sample_weight(i) * entropy_[i];
+        for (Index i = 0; i < field_.blocks(); ++i) dual_ += field_.sample_weight(i) * entropy_[i];
     }
     void look() {
         Team team(up_to_date_ ? 1 : threads_);

@@ -35,19 +35,19 @@ class OEG : public DualRun<F, OEG<F>> {
         Precision precision)
         : Base(field, sampling, concurrency, accelerate),
           secant_(secant),
-          varthetas_(packed_offsets(field), precision),
-          means_(packed_offsets(field), precision),
+          duals_(packed_offsets(field), kRows, precision),
           etas_(field.blocks(), kAtTruth) {
         epsilon_ = 0.05;
     }
 
     // How many numbers the duals of a field are.
-    static Index kept_numbers(const F& field) { return 2 * packed_offsets(field).back(); }
+    static Index kept_numbers(const F& field) { return kRows * packed_offsets(field).back(); }
 
    private:
     using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
     using typename Base::Slot, typename Base::Worker;
 
+    enum Row : Index { kPotentials, kMarginals, kRows };  // of duals_
     static constexpr double kAtTruth = 0.0, kFirstEta = 0.5;
 
     static std::vector<Index> packed_offsets(const F& field) {
@@ -68,7 +68,7 @@ class OEG : public DualRun<F, OEG<F>> {
         double* vartheta = room(worker.kept[0], size);
         double* m = room(worker.kept[1], size);
         kept_potentials(i, vartheta);
-        means_.read(i, m);
+        duals_.read(i, kMarginals, m);
         field_.unpack_marginals(i, m);
 
         Base::shared_.score(slot, weights_.data(), theta);
@@ -79,12 +79,12 @@ class OEG : public DualRun<F, OEG<F>> {
         for (int attempt = 0; attempt < kMaxTrials; ++attempt) {
 #pragma omp simd
             for (Index k = 0; k < size; ++k) trial[k] = vartheta[k] + eta * (theta[k] - vartheta[k]);
-            varthetas_.round(size, trial);
+            duals_.round(size, trial);
             const double log_z = field_.infer(i, trial, change, worker.oracle);
             ++slot.oracle_calls;
             ++slot.evaluations;
             const double entropy = log_z - dot(size, trial, change);
-            means_.round(size, change);
+            duals_.round(size, change);
             double trial_before = 0.0, along = 0.0, along_vartheta = 0.0;
 #pragma omp simd reduction(+ : trial_before, along, along_vartheta)
             for (Index k = 0; k < size; ++k) {
@@ -161,12 +161,12 @@ class OEG : public DualRun<F, OEG<F>> {
             field_.initial_potentials(i, epsilon, trial);
             axpy(size, part, theta, trial);
             field_.center(i, trial);
-            varthetas_.round(size, trial);
+            duals_.round(size, trial);
             const double log_z = field_.infer(i, trial, m, worker.oracle);
             const double entropy = log_z - dot(size, trial, m);
             ++slot.oracle_calls;
             ++slot.evaluations;
-            means_.round(size, m);
+            duals_.round(size, m);
             std::copy(m, m + size, change);
             field_.subtract_truth(i, change);
             const double along = dot(size, theta, change);
@@ -191,8 +191,7 @@ class OEG : public DualRun<F, OEG<F>> {
 
     template <int Step>
     [[gnu::always_inline]] void prefetch(Index i) const {
-        varthetas_.prefetch<Step>(i);
-        means_.prefetch<Step>(i);
+        duals_.prefetch<Step>(i);
         if (Step == 0) __builtin_prefetch(&etas_[i], 1);
     }
     void prepare(Index) {}
@@ -202,15 +201,15 @@ class OEG : public DualRun<F, OEG<F>> {
     // Overwrites both.
     void keep(Index i, double* vartheta, double* m) {
         field_.pack_potentials(i, vartheta);
-        varthetas_.write(i, vartheta);
+        duals_.write(i, kPotentials, vartheta);
         keep_marginals(i, m);
     }
     void keep_marginals(Index i, double* m) {
         field_.pack_marginals(i, m);
-        means_.write(i, m);
+        duals_.write(i, kMarginals, m);
     }
     void kept_potentials(Index i, double* vartheta) const {
-        varthetas_.read(i, vartheta);
+        duals_.read(i, kPotentials, vartheta);
         field_.unpack_potentials(i, vartheta);
     }
 
@@ -232,8 +231,7 @@ class OEG : public DualRun<F, OEG<F>> {
         return log_z - dot(size, centred, m);
     }
     void archive_duals(Archive& archive) {
-        varthetas_.archive(archive, "duals");
-        means_.archive(archive, "means");
+        duals_.archive(archive, "duals");
         archive.array("etas", etas_);
     }
     void repair(Index i, Worker& worker) {
@@ -244,19 +242,16 @@ class OEG : public DualRun<F, OEG<F>> {
     }
 
     // A rise may come out negative by this times the sizes of its terms, by rounding.
-    double slack() const { return varthetas_.single() ? 0x1p-23 : 1e-13; }
+    double slack() const { return duals_.single() ? 0x1p-23 : 1e-13; }
 
     // Shorter steps tell of rounding alone.
-    double least_eta() const { return varthetas_.single() ? 1e-3 : 1e-7; }
+    double least_eta() const { return duals_.single() ? 1e-3 : 1e-7; }
 
-    void widen_duals() {
-        varthetas_.widen();
-        means_.widen();
-    }
+    void widen_duals() { duals_.widen(); }
 
     bool secant_;
-    BlockStore varthetas_, means_;  // packed; none for blocks of sample weight zero
-    std::vector<double> etas_;      // the step of each block's next update; kAtTruth before the first
+    BlockStore duals_;          // packed; none for blocks of sample weight zero
+    std::vector<double> etas_;  // the step of each block's next update; kAtTruth before the first
 };
 
 }  // namespace dualfield

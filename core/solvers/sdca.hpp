@@ -43,7 +43,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         : Base(field, sampling, concurrency, accelerate),
           step_(step),
           start_(start),
-          tables_(offsets(field), precision) {}
+          tables_(offsets(field), 1, precision) {}
 
     // How many numbers the duals of a field are.
     static Index kept_numbers(const F& field) { return offsets(field).back(); }
@@ -67,7 +67,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
     using typename Base::Slot, typename Base::Worker;
 
     void propose(Index i, Worker& worker, Slot& slot) {
-        tables_.with_row(i, [&](auto* mu) { propose(i, mu, worker, slot); });
+        tables_.with_row(i, 0, [&](auto* mu) { propose(i, mu, worker, slot); });
     }
 
     // Algorithm 2, on mu where it is kept.
@@ -201,7 +201,7 @@ class SDCA : public DualRun<F, SDCA<F>> {
         } else {
             initialise_by_potentials(i, mu);
         }
-        tables_.write(i, mu);
+        tables_.write(i, 0, mu);
     }
 
     // Potentials of any clique, in the layout of the table.
@@ -227,11 +227,11 @@ class SDCA : public DualRun<F, SDCA<F>> {
         field_.compact(i, repaired, m);
         return entropy(field_.segments(i), repaired);
     }
-    void repair(Index i, Worker& worker) { tables_.write(i, repaired_table(i, worker)); }
+    void repair(Index i, Worker& worker) { tables_.write(i, 0, repaired_table(i, worker)); }
 
     const double* repaired_table(Index i, Worker& worker) {
         double* table = room(worker.candidate, field_.table_size(i));
-        tables_.read(i, table);
+        tables_.read(i, 0, table);
         field_.repair_table(i, table);
         return table;
     }

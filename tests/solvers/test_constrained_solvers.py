@@ -102,8 +102,9 @@ def test_the_first_steps_of_oeg_know_their_entropies(name: str) -> None:
         if block.c == 0:
             continue
         T = int(field.encoded.lengths[i])
-        potentials = arrays["duals"][first : first + (T + K) * K].astype(np.longdouble)
-        first += (T + K) * K
+        size = (T + K) * K
+        potentials = arrays["duals"][first : first + size].astype(np.longdouble)
+        first += 2 * size  # the marginals are beside them
         nodes, edges = potentials[: T * K].reshape(T, K), potentials[T * K :].reshape(K, K)
         scores = np.array([nodes[range(T), y].sum() + edges[y[:-1], y[1:]].sum() for y in block.labellings])
         log_p = scores - np.logaddexp.reduce(scores)

@@ -71,6 +71,18 @@ def test_where_no_gap_is_recorded_draws_are_uniform(rule: str) -> None:
     assert np.all(np.abs(counts[ACTIVE] - 2000) <= 5 * np.sqrt(2000))
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 63, 64, 65, 512, 513, 1000])
+def test_blocks_are_drawn_by_their_gaps_among_any_number_of_them(n: int) -> None:
+    gaps = np.random.default_rng(n).exponential(size=n)
+    gaps[1::3] = 0.0
+    gaps[-1] = 1.0
+    ones, draws = np.ones(n), 200 * n
+    counts = np.bincount(_core.sample_blocks("gap", 1.0, 0, 3, ones, ones, gaps, ones, draws), minlength=n)
+    expected = draws * gaps / gaps.sum()
+    assert np.all(counts[gaps == 0] == 0)
+    assert np.all(np.abs(counts - expected) <= 5 * np.sqrt(expected) + 5)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 100])
 def test_the_maximum_is_found_among_any_number_of_blocks(n: int) -> None:
     ones, gaps = np.ones(n), np.random.default_rng(n).permutation(n) + 1.0

@@ -8,6 +8,8 @@
 //     H'        = log Z(vartheta') - <vartheta', m'>           (no logarithms)
 //     g_i       = log Z(theta) - <theta, m_i> - H_i            (the block's duality gap, extrapolated from the step)
 //     rise      = H' - H_i + <theta, m' - m_i> - c_i / (2 l2) |F(m' - m_i)|^2      (of the dual; halve eta if negative)
+// Where nearly all mass of alpha_i is on one labelling, as it may be while w is still wild, short steps change nothing that
+// rounding would show, however far theta is from vartheta: then longer ones are tried, up to eta = 1.
 // The memory is O(T K + K^2) a block where SDCA needs O(T K^2). Where potentials and marginals are kept as float, the
 // trial is rounded before the oracle sees it and m' before the weights do: then w goes with the m_i that are kept, and
 // the entropy with the kept vartheta_i, whatever the number of updates.
@@ -60,6 +62,7 @@ class OEG : public DualRun<F, OEG<F>> {
         slot.epsilon = epsilon_;
         if (at_truth(i)) return leave_truth(i, worker, slot);
         constexpr int kMaxTrials = 12;
+        constexpr double kFar = 1.0, kNone = 2.0;
         const Index size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
@@ -76,6 +79,7 @@ class OEG : public DualRun<F, OEG<F>> {
 
         double& eta = etas_[i];
         double first_gap = 0.0;
+        double too_short = 0.0, too_long = kNone;
         for (int attempt = 0; attempt < kMaxTrials; ++attempt) {
 #pragma omp simd
             for (Index k = 0; k < size; ++k) trial[k] = vartheta[k] + eta * (theta[k] - vartheta[k]);
@@ -85,15 +89,22 @@ class OEG : public DualRun<F, OEG<F>> {
             ++slot.evaluations;
             const double entropy = log_z - dot(size, trial, change);
             duals_.round(size, change);
-            double trial_before = 0.0, along = 0.0, along_vartheta = 0.0;
-#pragma omp simd reduction(+ : trial_before, along, along_vartheta)
+            double trial_before = 0.0, along = 0.0, along_vartheta = 0.0, farthest = 0.0;
+#pragma omp simd reduction(+ : trial_before, along, along_vartheta) reduction(max : farthest)
             for (Index k = 0; k < size; ++k) {
+                farthest = std::max(farthest, std::abs(theta[k] - vartheta[k]));
                 change[k] -= m[k];
                 trial_before += trial[k] * m[k];
                 along += theta[k] * change[k];
                 along_vartheta += vartheta[k] * change[k];
             }
             const double divergence = log_z - trial_before - entropy_[i];
+            const double rounding = slack() * (1.0 + std::abs(entropy) + std::abs(trial_before));
+            if (divergence <= rounding && farthest > kFar && eta < 1.0) {  // the mass has not moved
+                too_short = eta;
+                eta = too_long == kNone ? 1.0 : 0.5 * (too_short + too_long);
+                continue;
+            }
             const double first_slope = along - along_vartheta;
             slot.norm = Base::shared_.pull(slot, change, worker.direction);
             slot.along = along;
@@ -101,9 +112,10 @@ class OEG : public DualRun<F, OEG<F>> {
             const double rise = entropy - entropy_[i] + along - 0.5 * quadratic;
             slot.step.gap = gap_beyond(eta, divergence, first_slope);
             if (!(slot.step.gap > 0.0)) break;  // nothing to gain, or not a number
-            if (attempt == 0) first_gap = slot.step.gap;
-            if (!(rise >= -slack() * (1.0 + std::abs(entropy) + std::abs(trial_before)))) {
-                eta *= 0.5;
+            if (!(first_gap > 0.0)) first_gap = slot.step.gap;
+            if (!(rise >= -rounding)) {
+                too_long = eta;
+                eta = 0.5 * (too_short + too_long);
                 continue;
             }
             slot.step = {slot.step.gap, entropy, rise, eta};

@@ -7,6 +7,9 @@
 // To measure it takes the product of each direction with the weights, so once it is low only some windows are measured.
 // What one window tells is known when the weights have taken its steps, while those of the next are found already: it
 // counts from the window after that one on, whether or not a run is cut in two between them.
+//
+// Where blocks have much in common, long windows do not pay: after a stretch of windows with a high mean factor they are half
+// as long, down to a quarter of what they may be, and after one with a low factor twice as long.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +22,15 @@ namespace dualfield {
 class Crowding {
    public:
     // At first as if all steps of a window were alike.
-    explicit Crowding(Index window) : most_(static_cast<double>(window)), factor_(most_), next_(most_) {}
+    Crowding(Index most, Index steps_of_a_pass)
+        : most_(most),
+          stretch_(std::clamp(steps_of_a_pass / most, kShortest, kLongest)),
+          window_(most),
+          factor_(static_cast<double>(most)),
+          next_(factor_) {}
 
     double factor() const { return factor_; }
+    Index window() const { return window_; }  // how many steps the next is to have
 
     // Whether the next window, of so many steps, is to be measured.
     bool due(Index steps) {
@@ -35,21 +44,41 @@ class Crowding {
         constexpr double kForget = 0.1;
         products_ += kForget * (products - products_);
         squares_ += kForget * (squares - squares_);
-        if (squares_ > 0.0) next_ = std::clamp(1.0 + 2.0 * products_ / squares_, 1.0, most_);
+        if (squares_ > 0.0) next_ = std::clamp(1.0 + 2.0 * products_ / squares_, 1.0, static_cast<double>(most_));
     }
-    void end_window() { factor_ = next_; }
+    void end_window() {
+        constexpr double kMuch = 1.25, kLittle = 1.05;
+        factor_ = next_;
+        total_ += factor_;
+        if (++in_stretch_ < stretch_) return;
+        const double mean = total_ / static_cast<double>(stretch_);
+        if (mean > kMuch) window_ = std::max(window_ / 2, least());
+        if (mean < kLittle) window_ = std::min(window_ * 2, most_);
+        total_ = 0.0;
+        in_stretch_ = 0;
+    }
 
     void begin_again() { windows_ = 0; }
 
     void archive(Archive& archive) {
-        archive.scalars("crowding", {&factor_, &next_, &products_, &squares_});
+        archive.scalars("crowding", {&factor_, &next_, &products_, &squares_, &total_});
         archive.scalars("windows", {&windows_});
+        archive.index("in_stretch", in_stretch_, stretch_ - 1);
+        archive.index("window", window_, most_);
+        window_ = std::max(window_, least());
     }
 
    private:
-    double most_, factor_, next_;
+    static constexpr Index kShortest = 16, kLongest = 256;  // of the stretches
+
+    Index least() const { return std::max(most_ / 4, Index{1}); }
+
+    Index most_, stretch_, window_;
+    double factor_, next_;
     double products_ = 0.0, squares_ = 0.0;  // of the windows before
     Index windows_ = 0;                      // since the factor is low
+    double total_ = 0.0;                     // of the factors in this stretch
+    Index in_stretch_ = 0;
 };
 
 }  // namespace dualfield

@@ -86,7 +86,7 @@ class DualRun {
                 acceleration_.end_pass(sampler_.recorded_total(), seen_, weights_, team);
             }
             up_to_date_ = false;
-            const Index size = fill_window(std::min(window_, draws_per_pass() - in_pass), drawn);
+            const Index size = fill_window(std::min(crowding_.window(), draws_per_pass() - in_pass), drawn);
             update_window(size, team);
             done += size;
             updates_ += size;
@@ -221,12 +221,12 @@ class DualRun {
     DualRun(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate)
         : threads_(concurrency.threads),
           window_(concurrency.window),
-          crowding_(concurrency.window),
           field_(field),
           shared_(field, concurrency.threads),
           acceleration_(accelerate, field.l2(), field.dimension()),
           random_(sampling.seed),
           sampler_(sampling, active_blocks(field), field.blocks()),
+          crowding_(concurrency.window, sampler_.draws_per_pass()),
           weights_(field.dimension()),
           entropy_(field.blocks(), 0.0),
           remaining_(field.blocks(), 0.0),
@@ -254,7 +254,6 @@ class DualRun {
     double l2() const { return field_.l2() + acceleration_.kappa(); }
 
     Index threads_, window_;
-    Crowding crowding_;
     std::vector<Worker> workers_;  // one a thread
     std::vector<Slot> slots_;      // one an update of a window
     std::vector<Slot> pending_;    // those of the window before, which the weights have not taken yet
@@ -263,6 +262,7 @@ class DualRun {
     Acceleration acceleration_;
     Random random_;
     BlockSampler sampler_;
+    Crowding crowding_;
     Zeros<double> weights_;          // w(mu)
     std::vector<double> entropy_;    // H(mu_i)
     std::vector<double> remaining_;  // what the last step of each block left of its gap, times c_i

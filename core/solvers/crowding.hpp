@@ -3,7 +3,7 @@
 // The steps of one window are found at the same weights. Where their directions have a common part, the quadratic term of
 // the dual is larger than the sum of theirs, so each step reckons with it `crowding` times:
 //     crowding = |sum of directions|^2 / sum |direction|^2, both as means over the windows before; from 1 to the number of
-// steps. The means are taken first, since rounding hides what tiny steps have in common.
+// steps of the longest. The means are taken first, since rounding hides what tiny steps have in common.
 // To measure it takes the product of each direction with the weights, so once it is low only some windows are measured.
 // What one window tells is known when the weights have taken its steps, while those of the next are found already: it
 // counts from the window after that one on, whether or not a run is cut in two between them.
@@ -35,8 +35,9 @@ class Crowding {
     // Whether the next window, of so many steps, is to be measured.
     bool due(Index steps) {
         constexpr double kLow = 1.5;
-        constexpr Index kEvery = 16;
-        return steps > 1 && (factor_ > kLow || ++windows_ % kEvery == 0);
+        if (steps <= 1) return false;
+        if (factor_ <= kLow) unmeasured_ = (unmeasured_ + 1) % kEvery;
+        return factor_ > kLow || unmeasured_ == 0;
     }
 
     // products: the sum over pairs of different directions of their products; squares: that of |direction|^2.
@@ -46,6 +47,7 @@ class Crowding {
         squares_ += kForget * (squares - squares_);
         if (squares_ > 0.0) next_ = std::clamp(1.0 + 2.0 * products_ / squares_, 1.0, static_cast<double>(most_));
     }
+
     void end_window() {
         constexpr double kMuch = 1.25, kLittle = 1.05;
         factor_ = next_;
@@ -58,17 +60,22 @@ class Crowding {
         in_stretch_ = 0;
     }
 
-    void begin_again() { windows_ = 0; }
+    void begin_again() { unmeasured_ = 0; }
 
+    // From a run with windows of another length nothing is taken over.
     void archive(Archive& archive) {
-        archive.scalars("crowding", {&factor_, &next_, &products_, &squares_, &total_});
-        archive.scalars("windows", {&windows_});
-        archive.index("in_stretch", in_stretch_, stretch_ - 1);
-        archive.index("window", window_, most_);
-        window_ = std::max(window_, least());
+        Crowding other = *this;
+        archive.scalars("crowding", {&other.factor_, &other.next_, &other.products_, &other.squares_, &other.total_});
+        archive.scalars("windows", {&other.most_, &other.window_, &other.unmeasured_, &other.in_stretch_});
+        if (!archive.loading() || other.most_ != most_) return;
+        other.window_ = std::clamp(other.window_, least(), most_);
+        other.unmeasured_ = std::clamp(other.unmeasured_, Index{0}, kEvery - 1);
+        other.in_stretch_ = std::clamp(other.in_stretch_, Index{0}, stretch_ - 1);
+        *this = other;
     }
 
    private:
+    static constexpr Index kEvery = 16;                     // so often a window is measured while the factor is low
     static constexpr Index kShortest = 16, kLongest = 256;  // of the stretches
 
     Index least() const { return std::max(most_ / 4, Index{1}); }
@@ -76,7 +83,7 @@ class Crowding {
     Index most_, stretch_, window_;
     double factor_, next_;
     double products_ = 0.0, squares_ = 0.0;  // of the windows before
-    Index windows_ = 0;                      // since the factor is low
+    Index unmeasured_ = 0;                   // windows with a low factor since the last that was measured
     double total_ = 0.0;                     // of the factors in this stretch
     Index in_stretch_ = 0;
 };

@@ -134,7 +134,21 @@ def test_windows_are_short_where_blocks_have_much_in_common(field: Field, method
     one, two = (solve(field, method(n_jobs=n), tol=1e-4, max_passes=400, random_state=0) for n in (1, 2))
     assert one.status == two.status == "converged"
     assert two.passes <= 1.75 * one.passes  # windows of eight would take five times as many of SDCA
-    assert two.state.arrays()["window"] < WINDOW_OF_A_THREAD * 2
+    longest, window, *_ = two.state.arrays()["windows"]
+    assert window < longest == WINDOW_OF_A_THREAD * 2
+
+
+@pytest.mark.parametrize("method", [OEG, SDCA])
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 3)])
+def test_a_saved_run_goes_on_with_another_number_of_threads(before: int, after: int, method: Any) -> None:
+    field = dense_chain(300)
+    saved = solve(field, method(n_jobs=before), tol=0.0, max_passes=5, random_state=0).state.arrays()
+    revived = method(n_jobs=after).start(field, 0).restore(saved)
+    solution = solve(field, method(n_jobs=after), tol=1e-4, max_passes=400, state=revived)
+    assert solution.status == "converged"
+    crowding, windows = (solution.state.arrays()[name] for name in ("crowding", "windows"))
+    assert windows[0] == (1 if after == 1 else WINDOW_OF_A_THREAD * after)
+    assert 1.0 <= crowding[0] <= windows[0]
 
 
 @pytest.mark.parametrize("method", ["SAG", "SAGA"])

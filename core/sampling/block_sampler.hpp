@@ -106,7 +106,10 @@ class BlockSampler {
     // chi(g) = sqrt(mean g^2) / mean g, between 1 (all recorded gaps equal) and sqrt(n) (all but one zero).
     double non_uniformity_of_gaps() const {
         double squares = 0.0;
-        for (const double gap : all_of(recorded_, recorded_count_)) squares += gap * gap;
+        for (std::size_t i = 0; i < recorded_count_; ++i) {
+            const double gap = recorded(static_cast<Index>(i));
+            squares += gap * gap;
+        }
         const double n = static_cast<double>(draws_per_pass());
         return squares > 0.0 ? std::sqrt(n * squares) / recorded_total() : 1.0;
     }

@@ -62,7 +62,7 @@ class OEG : public DualRun<F, OEG<F>> {
         slot.epsilon = epsilon_;
         if (at_truth(i)) return leave_truth(i, worker, slot);
         constexpr int kMaxTrials = 12;
-        constexpr double kFar = 1.0, kNone = 2.0;
+        constexpr double kFar = 1.0;
         const Index size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
@@ -79,7 +79,7 @@ class OEG : public DualRun<F, OEG<F>> {
 
         double& eta = etas_[i];
         double first_gap = 0.0;
-        double too_short = 0.0, too_long = kNone;
+        double too_short = 0.0, too_long = 2.0;  // steps end at 1
         for (int attempt = 0; attempt < kMaxTrials; ++attempt) {
 #pragma omp simd
             for (Index k = 0; k < size; ++k) trial[k] = vartheta[k] + eta * (theta[k] - vartheta[k]);
@@ -102,7 +102,7 @@ class OEG : public DualRun<F, OEG<F>> {
             const double rounding = slack() * (1.0 + std::abs(entropy) + std::abs(trial_before));
             if (divergence <= rounding && farthest > kFar && eta < 1.0) {  // the mass has not moved
                 too_short = eta;
-                eta = too_long == kNone ? 1.0 : 0.5 * (too_short + too_long);
+                eta = std::min(1.0, 0.5 * (too_short + too_long));
                 continue;
             }
             const double first_slope = along - along_vartheta;

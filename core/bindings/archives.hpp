@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "bindings/arrays.hpp"
+#include "bindings/exclusive.hpp"
 #include "solvers/archive.hpp"
 
 namespace dualfield {
@@ -104,6 +104,7 @@ class Loader : public Archive {
 
 template <class Solver>
 nb::dict save_archive(Solver& solver) {
+    const Exclusive only(&solver);
     Saver saver;
     solver.archive(saver);
     return saver.state();
@@ -111,6 +112,7 @@ nb::dict save_archive(Solver& solver) {
 
 template <class Solver>
 void restore_archive(Solver& solver, const nb::dict& state) {
+    const Exclusive only(&solver);
     Loader check(state, true), load(state, false);
     solver.archive(check);
     solver.archive(load);

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "math/elementary.hpp"
+#include "math/sizes.hpp"
 
 namespace dualfield {
 
@@ -31,8 +31,7 @@ using Output = nb::ndarray<nb::numpy, T, nb::ndim<Dimensions>>;
 // A new uninitialised NumPy array; C++ fills it through data().
 template <class T, std::size_t Dimensions>
 Output<T, Dimensions> new_array(const std::array<std::size_t, Dimensions>& shape) {
-    std::size_t size = 1;
-    for (std::size_t extent : shape) size *= extent;
+    const std::size_t size = checked_size(shape, sizeof(T));
     auto data = std::make_unique_for_overwrite<T[]>(size == 0 ? 1 : size);
     nb::capsule owner(data.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
     return Output<T, Dimensions>(data.release(), Dimensions, shape.data(), owner);

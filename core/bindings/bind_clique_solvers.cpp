@@ -3,6 +3,7 @@
 
 #include "bindings/archives.hpp"
 #include "bindings/bound_fields.hpp"
+#include "bindings/exclusive.hpp"
 #include "bindings/rule_names.hpp"
 #include "bindings/trainable.hpp"
 #include "fields/clique_view.hpp"
@@ -83,15 +84,19 @@ void bind_ascent(nb::module_& m, const char* name) {
         def_constructor<ChainAll>(bound);
         def_constructor<ChainObserved>(bound);
     }
-    bound.def("run", &Solver::run, "max_updates"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("weights", [](const Solver& s) { return to_array(s.weights()); })
-        .def("dual_bound", &Solver::dual_bound, "now"_a, nb::call_guard<nb::gil_scoped_release>(),
+    bound.def("run", alone<Solver>(&Solver::run), "max_updates"_a, "seconds"_a)
+        .def("weights",
+             [](const Solver& s) {
+                 const Exclusive only(&s);
+                 return to_array(s.weights());
+             })
+        .def("dual_bound", alone<Solver>(&Solver::dual_bound), "now"_a,
              "The largest lower bound on the optimum so far.")
-        .def("measured_gap", &Solver::measured_gap, "max_passes"_a, nb::call_guard<nb::gil_scoped_release>(),
+        .def("measured_gap", alone<Solver>(&Solver::measured_gap), "max_passes"_a,
              "What is left to gain at these multipliers, found by going on with a copy.")
         .def("save", &save_archive<Solver>)
         .def("restore", &restore_archive<Solver>, "state"_a)
-        .def("begin_again", &Solver::begin_again, "old_l2"_a)
+        .def("begin_again", alone<Solver>(&Solver::begin_again), "old_l2"_a)
         .def_prop_ro("updates_per_pass", &Solver::cliques)
         .def_prop_ro("updates", &Solver::updates)
         .def_prop_ro("evaluations", &Solver::evaluations)

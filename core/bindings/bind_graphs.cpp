@@ -301,7 +301,7 @@ void bind_graphs(nb::module_& m) {
         .def(
             "treewidth",
             [](const Graph& field, Index i) {
-                check_range(field, i, i + 1);
+                check_block(field, i);
                 return field.treewidth(i);
             },
             "block"_a)
@@ -309,14 +309,14 @@ void bind_graphs(nb::module_& m) {
             "sample",
             [](const Graph& field, Vector<double> w, Index i, Index count, std::uint64_t seed) {
                 check_weights(field, w);
-                check_range(field, i, i + 1);
+                check_block(field, i);
                 require(count >= 0, "the number of samples must not be negative");
                 auto out =
                     new_array<std::int32_t, 2>({static_cast<std::size_t>(count), positions_between(field, i, i + 1)});
                 nb::gil_scoped_release release;
                 Random random(seed);
                 std::vector<double> theta(static_cast<std::size_t>(field.compact_size(i)));
-                field.score(i, w.data(), theta.data());
+                score_block(field, w.data(), i, theta.data());
                 field.sample(i, theta.data(), count, random, out.data());
                 return out;
             },

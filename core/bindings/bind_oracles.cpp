@@ -53,7 +53,7 @@ auto kbest(Input<double, 2> node, Input<double, 3> edge, Index k) {
     require(k >= 1, "k must be at least 1");
     k = std::min(k, labellings(chain->length, chain->labels));
     const std::size_t T = extent(chain->length);
-    std::vector<std::int32_t> paths(extent(k) * T);
+    std::vector<std::int32_t> paths(checked_size({extent(k), T}, sizeof(std::int32_t)));
     std::vector<double> scores(extent(k));
     Index found = 0;
     {

@@ -3,6 +3,7 @@
 
 #include "bindings/archives.hpp"
 #include "bindings/bound_fields.hpp"
+#include "bindings/exclusive.hpp"
 #include "bindings/field_arrays.hpp"
 #include "bindings/trainable.hpp"
 #include "solvers/adagrad.hpp"
@@ -23,11 +24,16 @@ using namespace nb::literals;
 // What every run has.
 template <class Solver>
 void bind_run(nb::class_<Solver>& bound) {
-    bound.def("run", &Solver::run, "max_updates"_a, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("weights", [](Solver& s) { return to_array(s.weights()); })
+    bound.def("run", alone<Solver>(&Solver::run), "max_updates"_a, "seconds"_a)
+        .def("weights",
+             [](Solver& s) {
+                 const Exclusive only(&s);
+                 return to_array(s.weights());
+             })
         .def(
             "set_weights",
             [](Solver& s, Vector<double> w) {
+                const Exclusive only(&s);
                 require(w.shape(0) == s.weights().size(), "the number of weights does not fit the field");
                 s.set_weights(w.data());
             },
@@ -39,9 +45,10 @@ void bind_run(nb::class_<Solver>& bound) {
 template <class Solver>
 void bind_stochastic(nb::class_<Solver>& bound) {
     bind_run(bound);
-    bound.def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+    bound.def("confirm", alone<Solver>(&Solver::confirm), "seconds"_a)
         .def("confirmed_weights",
              [](const Solver& s) {
+                 const Exclusive only(&s);
                  require(s.confirmed(), "there is no complete confirmation");
                  return to_array(s.confirmed_weights());
              })
@@ -67,7 +74,7 @@ void bind_average_gradient(nb::module_& m, const char* name) {
         },
         "field"_a, "sampling"_a, "threads"_a, "window"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);
-    bound.def("estimate", &Solver::estimate).def_prop_ro("smoothness", &Solver::smoothness);
+    bound.def("estimate", alone<Solver>(&Solver::estimate)).def_prop_ro("smoothness", &Solver::smoothness);
 }
 
 template <class F>
@@ -83,7 +90,7 @@ void bind_svrg(nb::module_& m, const char* name) {
         },
         "field"_a, "inner_passes"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_stochastic(bound);
-    bound.def("estimate", &Solver::estimate).def_prop_ro("smoothness", &Solver::smoothness);
+    bound.def("estimate", alone<Solver>(&Solver::estimate)).def_prop_ro("smoothness", &Solver::smoothness);
 }
 
 template <class F>
@@ -152,13 +159,14 @@ void bind_perceptron(nb::module_& m, const char* name) {
         .def_prop_ro("updates_per_pass", &Solver::updates_per_pass)
         .def_prop_ro("mistakes", &Solver::mistakes)
         .def_prop_ro("mistakes_of_pass", &Solver::mistakes_of_pass)
+        .def_prop_ro("diverged", &Solver::diverged)
         .def_prop_ro("separates", &Solver::separates);
 }
 
 template <class Solver>
 void bind_quasi_newton(nb::class_<Solver>& bound) {
     bind_run(bound);
-    bound.def("confirm", &Solver::confirm, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+    bound.def("confirm", alone<Solver>(&Solver::confirm), "seconds"_a)
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
         .def_prop_ro("complete", &Solver::complete)
         .def_prop_ro("sample", &Solver::sample)

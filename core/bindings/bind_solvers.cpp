@@ -4,6 +4,7 @@
 
 #include "bindings/archives.hpp"
 #include "bindings/bound_fields.hpp"
+#include "bindings/exclusive.hpp"
 #include "bindings/rule_names.hpp"
 #include "bindings/trainable.hpp"
 #include "solvers/oeg.hpp"
@@ -15,10 +16,11 @@ namespace {
 template <class Solver>
 void bind_dual(nb::class_<Solver>& bound) {
     using namespace nb::literals;
-    bound.def("start", &Solver::start, "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+    bound.def("start", alone<Solver>(&Solver::start), "seconds"_a)
         .def(
             "run",
             [](Solver& solver, Index max_updates, double seconds) {
+                const Exclusive only(&solver);
                 require(solver.started(), "the run has not started");
                 nb::gil_scoped_release release;
                 return solver.run(max_updates, seconds);
@@ -27,6 +29,7 @@ void bind_dual(nb::class_<Solver>& bound) {
         .def(
             "confirm",
             [](Solver& solver, double seconds) {
+                const Exclusive only(&solver);
                 require(solver.started(), "the run has not started");
                 nb::gil_scoped_release release;
                 return solver.confirm(seconds);
@@ -34,25 +37,35 @@ void bind_dual(nb::class_<Solver>& bound) {
             "seconds"_a)
         .def("adopt_confirmed",
              [](Solver& solver) {
+                 const Exclusive only(&solver);
                  require(solver.confirmed(), "there is no complete confirmation to adopt");
+                 nb::gil_scoped_release release;
                  solver.adopt_confirmed();
              })
-        .def("confirmed_weights", [](const Solver& s) { return to_array(s.confirmed_weights()); })
+        .def("confirmed_weights",
+             [](const Solver& s) {
+                 const Exclusive only(&s);
+                 return to_array(s.confirmed_weights());
+             })
         .def("save",
              [](Solver& solver) {
                  require(solver.started(), "the run has not started");
                  return save_archive(solver);
              })
         .def("restore", &restore_archive<Solver>, "state"_a)
-        .def("widen", &Solver::widen)
-        .def("begin_again", &Solver::begin_again, "old_l2"_a)
-        .def("weights", [](const Solver& s) { return to_array(s.weights()); })
+        .def("widen", alone<Solver>(&Solver::widen))
+        .def("begin_again", alone<Solver>(&Solver::begin_again), "old_l2"_a)
+        .def("weights",
+             [](const Solver& s) {
+                 const Exclusive only(&s);
+                 return to_array(s.weights());
+             })
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
         .def_prop_ro("stalled", &Solver::stalled)
         .def_prop_ro("diverged", &Solver::diverged)
-        .def_prop_ro("dual", &Solver::dual)
-        .def_prop_ro("gap_estimate", &Solver::gap_estimate)
-        .def_prop_ro("chi", &Solver::chi)
+        .def_prop_ro("dual", alone<Solver>(&Solver::dual))
+        .def_prop_ro("gap_estimate", alone<Solver>(&Solver::gap_estimate))
+        .def_prop_ro("chi", alone<Solver>(&Solver::chi))
         .def_prop_ro("epsilon", &Solver::epsilon)
         .def_prop_ro("kappa", &Solver::kappa)
         .def_prop_ro("updates", &Solver::updates)
@@ -145,6 +158,9 @@ void bind_solvers(nb::module_& m) {
     m.def("sample_blocks", &sample_blocks, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "seed"_a,
           "sample_weights"_a.noconvert(), "smoothness"_a.noconvert(), "gaps"_a.noconvert(), "lengths"_a.noconvert(),
           "draws"_a, "The blocks that a sampling rule draws after the first pass.");
+    m.def(
+        "take_missing_threads", [] { return missing_threads().exchange(0); },
+        "The most threads that the system refused a team since the last call.");
     bind_sdca<ChainAll>(m, "SDCAChainAll");
     bind_sdca<ChainObserved>(m, "SDCAChainObserved");
     bind_sdca<Multiclass>(m, "SDCAMulticlass");

@@ -13,9 +13,9 @@ void bind_chain(nb::class_<F, Base...>& bound) {
             "chain_potentials",
             [](const F& field, Vector<double> w, Index i) {
                 check_weights(field, w);
-                check_range(field, i, i + 1);
+                check_block(field, i);
                 std::vector<double> theta(field.compact_size(i)), masked;
-                field.score(i, w.data(), theta.data());
+                score_block(field, w.data(), i, theta.data());
                 const ChainPotentials chain = chain_of_block(field, i, theta.data(), masked);
                 const std::size_t T = static_cast<std::size_t>(chain.length),
                                   K = static_cast<std::size_t>(chain.labels),
@@ -32,11 +32,11 @@ void bind_chain(nb::class_<F, Base...>& bound) {
             "kbest",
             [](const F& field, Vector<double> w, Index i, Index k) {
                 check_weights(field, w);
-                check_range(field, i, i + 1);
+                check_block(field, i);
                 require(k >= 1, "k must be at least 1");
                 k = std::min(k, labellings(field.length(i), field.labels()));
                 const std::size_t T = static_cast<std::size_t>(field.length(i));
-                std::vector<std::int32_t> paths(static_cast<std::size_t>(k) * T);
+                std::vector<std::int32_t> paths(checked_size({static_cast<std::size_t>(k), T}, sizeof(std::int32_t)));
                 std::vector<double> log_p(static_cast<std::size_t>(k));
                 Index found = 0;
                 {
@@ -53,7 +53,7 @@ void bind_chain(nb::class_<F, Base...>& bound) {
             "sample",
             [](const F& field, Vector<double> w, Index i, Index count, std::uint64_t seed) {
                 check_weights(field, w);
-                check_range(field, i, i + 1);
+                check_block(field, i);
                 require(count >= 0, "the number of samples must not be negative");
                 auto out = new_array<std::int32_t, 2>(
                     {static_cast<std::size_t>(count), static_cast<std::size_t>(field.length(i))});

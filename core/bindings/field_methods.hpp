@@ -17,6 +17,11 @@ void check_range(const F& field, Index first, Index last) {
     require(0 <= first && first <= last && last <= field.blocks(), "the range of blocks is out of bounds");
 }
 
+template <class F>
+void check_block(const F& field, Index i) {
+    require(0 <= i && i < field.blocks(), "the number of the block is out of bounds");
+}
+
 inline std::size_t positions_between(const Multiclass&, Index first, Index last) {
     return static_cast<std::size_t>(last - first);
 }
@@ -62,7 +67,7 @@ void bind_common(nb::class_<F>& bound) {
                 check_weights(field, w);
                 require(field.labelled(), "the field has no labels to compare with");
                 const Index count = static_cast<Index>(blocks.shape(0));
-                for (Index k = 0; k < count; ++k) check_range(field, blocks.data()[k], blocks.data()[k] + 1);
+                for (Index k = 0; k < count; ++k) check_block(field, blocks.data()[k]);
                 nb::gil_scoped_release release;
                 return evaluate_sample(field, w.data(), blocks.data(), count);
             },
@@ -121,7 +126,7 @@ void bind_common(nb::class_<F>& bound) {
             "potentials",
             [](const F& field, Vector<double> w, Index i) {
                 check_weights(field, w);
-                check_range(field, i, i + 1);
+                check_block(field, i);
                 auto out = new_array<double, 1>({static_cast<std::size_t>(field.compact_size(i))});
                 field.score(i, w.data(), out.data());
                 return out;
@@ -131,7 +136,7 @@ void bind_common(nb::class_<F>& bound) {
             "radius",
             [](const F& field, Index i) {
                 require(field.labelled(), "the field has no labels to compare with");
-                check_range(field, i, i + 1);
+                check_block(field, i);
                 std::vector<double> m(static_cast<std::size_t>(field.compact_size(i)));
                 typename F::Direction direction;
                 field.contrast(i, m.data());

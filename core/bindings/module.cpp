@@ -1,6 +1,11 @@
 // The extension module: one per instruction set, all from these sources.
 #include <nanobind/nanobind.h>
 
+#include <new>
+#include <stdexcept>
+
+#include "math/sizes.hpp"
+
 namespace dualfield {
 void bind_oracles(nanobind::module_& m);
 void bind_graph_oracles(nanobind::module_& m);
@@ -15,11 +20,31 @@ void bind_clique_solvers(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tagging(nanobind::module_& m);
 void bind_attribute_files(nanobind::module_& m);
+
+namespace {
+
+// What the standard library throws where memory ends says nothing to a user.
+void translate_memory_errors(const std::exception_ptr& thrown, void*) {
+    constexpr const char* kNoMemory =
+        "there is not enough memory for this; use less data, fewer labels or fewer attributes.";
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const TooLarge& error) {
+        PyErr_SetString(PyExc_MemoryError, error.what());
+    } catch (const std::bad_alloc&) {
+        PyErr_SetString(PyExc_MemoryError, kNoMemory);
+    } catch (const std::length_error&) {
+        PyErr_SetString(PyExc_MemoryError, kNoMemory);
+    }
+}
+
+}  // namespace
 }  // namespace dualfield
 
 NB_MODULE(DUALFIELD_MODULE, m) {
     // Objects that outlive the interpreter, held by a debugger or a test runner, are no concern of a user.
     nanobind::set_leak_warnings(false);
+    nanobind::register_exception_translator(dualfield::translate_memory_errors);
     m.doc() = "The compiled core of dualfield.";
     dualfield::bind_oracles(m);
     dualfield::bind_graph_oracles(m);

@@ -62,7 +62,7 @@ void bind_span_methods(nb::class_<F, Base...>& bound) {
                 const Index count = spans.shape(0);
                 for (Index s = 0; s < count; ++s) {
                     const Index* row = spans.data() + 4 * s;
-                    check_range(field, row[0], row[0] + 1);
+                    check_block(field, row[0]);
                     require(s == 0 || row[-4] <= row[0], "spans must be ordered by block");
                     check_span(rules, field.length(row[0]), row + 1);
                 }

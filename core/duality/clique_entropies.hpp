@@ -14,7 +14,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "duality/line_search.hpp"
@@ -48,8 +50,15 @@ struct CliquePoint {
 // Stands for the logarithm of nothing; unlike -inf it can be multiplied by zero.
 inline constexpr double kExcluded = -1e300;
 
-// x_k = max(0, x_k - t), with t such that their sum is 1 (Held, Wolfe and Crowder, 1974).
+// x_k = max(0, x_k - t), with t such that their sum is 1 (Held, Wolfe and Crowder, 1974). The largest is taken off first: t
+// does not matter to what is added to all of them, and in large numbers the 1 would be lost. What is no number stays none:
+// it cannot be sorted.
 inline void project_to_simplex(Index n, double* x, std::vector<double>& sorted) {
+    subtract_maximum(n, x);
+    if (!std::all_of(x, x + n, [](double number) { return std::isfinite(number); })) {
+        std::fill(x, x + n, std::numeric_limits<double>::quiet_NaN());
+        return;
+    }
     sorted.assign(x, x + n);
     std::sort(sorted.begin(), sorted.end(), std::greater<>());
     double total = 0.0, threshold = 0.0;

@@ -1,6 +1,11 @@
 // What a field says of blocks under given weights: labels, marginals, k-best lists, samples.
 #pragma once
 
+#include <cmath>
+#include <concepts>
+#include <stdexcept>
+#include <string>
+
 #include "fields/chain.hpp"
 #include "fields/conditioned_chain.hpp"
 #include "fields/constrained_chain.hpp"
@@ -12,12 +17,28 @@
 
 namespace dualfield {
 
+// Larger potentials may add up to what is no number, and an oracle would then answer at random.
+inline constexpr double kLargestPotential = 1e150;
+
+// The potentials of block i, or a refusal. Those of a graph's edges are sums over features, which magnitude() bounds.
+template <class F>
+void score_block(const F& field, const double* w, Index i, double* theta) {
+    field.score(i, w, theta);
+    int outside = 0;
+    for (Index k = 0; k < field.compact_size(i); ++k) outside |= !(std::abs(theta[k]) <= kLargestPotential);
+    if constexpr (std::derived_from<F, GeneralField>) outside |= !(field.magnitude(i, theta) <= kLargestPotential);
+    if (outside)
+        throw std::domain_error("member " + std::to_string(i) +
+                                " of X has scores that are not finite, or larger than 1e150; scale its features down, "
+                                "or train with a larger l2.");
+}
+
 // Calls body(i, theta) for blocks first .. last - 1, theta their potentials.
 template <class F, class Body>
 void for_each_scored(const F& field, const double* w, Index first, Index last, Body&& body) {
     std::vector<double> theta;
     for (Index i = first; i < last; ++i) {
-        field.score(i, w, room(theta, field.compact_size(i)));
+        score_block(field, w, i, room(theta, field.compact_size(i)));
         body(i, theta.data());
     }
 }
@@ -120,7 +141,7 @@ ConstrainedForwardBackward oracle_for(const ConstrainedChain<Base>&) {
 template <class F>
 Index kbest_of_block(const F& field, const double* w, Index i, Index k, std::int32_t* paths, double* log_p) {
     std::vector<double> theta(field.compact_size(i)), masked;
-    field.score(i, w, theta.data());
+    score_block(field, w, i, theta.data());
     const ChainPotentials chain = chain_of_block(field, i, theta.data(), masked);
     auto oracle = oracle_for(field);
     KBest search;
@@ -134,7 +155,7 @@ Index kbest_of_block(const F& field, const double* w, Index i, Index k, std::int
 template <class F>
 void sample_block(const F& field, const double* w, Index i, Index count, Random& random, std::int32_t* samples) {
     std::vector<double> theta(field.compact_size(i)), masked;
-    field.score(i, w, theta.data());
+    score_block(field, w, i, theta.data());
     ForwardBackward oracle;  // samples are drawn on logarithms, where impossible labels disturb nothing
     sample_posterior(chain_of_block(field, i, theta.data(), masked), count, random, oracle, samples);
 }

@@ -117,7 +117,7 @@ class MaxProduct {
 class TrwS {
    public:
     // Stops when the bound meets the best labelling, or falls by less than tolerance max(1, |bound|) in a sweep; either
-    // counts as converged. The best labelling of all sweeps is kept.
+    // counts as converged. The best labelling of all sweeps is kept: the first one, where scores are no numbers.
     Decoding run(const PairwisePotentials& potentials, Index max_sweeps, double tolerance, std::int32_t* labels) {
         const Index V = potentials.graph.nodes, K = potentials.labels;
         order_.build(potentials.graph);
@@ -133,7 +133,7 @@ class TrwS {
             const double bound = pass(potentials, false, sweep == 1);
             search_.decode(potentials, order_, add_message, labels_.data());
             const double score = labelling_score(potentials, labels_.data());
-            if (score > found.score) {
+            if (sweep == 1 || score > found.score) {
                 found.score = score;
                 std::copy(labels_.begin(), labels_.end(), labels);
             }

@@ -7,6 +7,8 @@
 // gives an upper bound, and marginals made to agree a lower one; it has converged once they meet.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -39,13 +41,15 @@ class LocalPolytope {
                 if (converged) break;
             }
             const double here = evaluate(ahead_), slope = squared_norm(static_cast<Index>(places), gradient_.data());
+            if (!(slope > 0.0) || !std::isfinite(here)) break;  // all agree, or no step leads anywhere
             const std::vector<double> direction = gradient_;
             double next = here;
-            for (step *= 2.0;; step *= 0.5) {
+            step = std::min(2.0 * step, kMostStep);
+            for (int halvings = 0; halvings < kMostHalvings; ++halvings, step *= 0.5) {
                 moved_ = ahead_;
                 axpy(static_cast<Index>(places), -step, direction.data(), moved_.data());
                 next = evaluate(moved_);
-                if (next <= here - 0.5 * step * slope + kRounding * std::abs(here) || step < kLeastStep) break;
+                if (next <= here - 0.5 * step * slope + kRounding * std::abs(here)) break;
             }
             momentum = next > value ? 0 : momentum + 1;
             const double beta = static_cast<double>(momentum) / static_cast<double>(momentum + 3);
@@ -61,7 +65,8 @@ class LocalPolytope {
 
    private:
     static constexpr Index kBetweenChecks = 5;
-    static constexpr double kLeastStep = 1e-12, kRounding = 1e-15;
+    static constexpr double kMostStep = 1e12, kRounding = 1e-15;
+    static constexpr int kMostHalvings = 80;  // from the longest step to 1e-12
 
     void prepare(const PairwisePotentials& potentials, const CliqueCounts& counts) {
         potentials_ = &potentials;

@@ -115,6 +115,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
 
    private:
     static constexpr Index kNone = -1;
+    static constexpr Index kMostTries = 1000;   // to draw a block that was seen, times n
     static constexpr Index kSeenForEach = 8;    // block of a window
     static constexpr Index kMeasuredEvery = 4;  // windows, once all blocks have been seen
     static constexpr double kLeastCosine = 1e-6;
@@ -279,7 +280,8 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         if (Base::random_.uniform() * (constants_.total() + flat) < constants_.total())
             return constants_.find(Base::random_.uniform());
         Index i = Base::active_[Base::random_.below(n)];
-        while (visits_[i] == 0) i = Base::active_[Base::random_.below(n)];
+        for (Index tries = 0; visits_[i] == 0 && tries < kMostTries * n; ++tries)
+            i = Base::active_[Base::random_.below(n)];
         return i;
     }
 

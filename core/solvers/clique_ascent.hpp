@@ -62,6 +62,12 @@ class CliqueAscent {
         counts_.resize(edge.pairs);
         epsilon_ = state_.begin(has_active_sets() ? 0.0 : options.epsilon);
         if (has_active_sets()) activate_truth();
+        std::vector<double>& w = state_.weights();
+        if (!std::isfinite(
+                squared_norm(static_cast<Index>(w.size()), w.data()))) {  // the start is beyond floating point
+            diverged_ = true;
+            std::fill(w.begin(), w.end(), 0.0);
+        }
         dual_bound(true);
     }
 
@@ -280,7 +286,8 @@ class CliqueAscent {
         const double residual = dot(at.shape.pairs, at.g, delta_.data());
         const LineSearchResult found = entropy_.search(at, delta_.data(), residual, quadratic, options_.subprecision);
         evaluations_ += found.evaluations;
-        if (!(found.step > 0.0)) return 0.0;
+        if (!std::isfinite(residual) || !std::isfinite(quadratic)) diverged_ = true;
+        if (!(found.step > 0.0) || diverged_) return 0.0;
         axpy(at.shape.size(), found.step, delta_.data(), mu);
         double* w = state_.weights().data();
         if (is_edge) {

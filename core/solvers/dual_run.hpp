@@ -68,6 +68,10 @@ class DualRun {
             if (deadline.passed() && start_cursor_ < 2 * active) return false;
         }
         restore_dual();
+        if (!std::isfinite(seen_.conjugate_norm)) {  // the start itself is beyond floating point
+            diverged_ = true;
+            std::fill(weights_.begin(), weights_.end(), 0.0);
+        }
         return true;
     }
 
@@ -76,6 +80,7 @@ class DualRun {
     Index run(Index max_updates, double seconds) {
         const Deadline deadline(seconds);
         Team team(threads_);
+        if (shared_.divide(team.size())) make_slots();  // it may be smaller than asked for
         confirmation_.discard();
         Index done = 0, drawn = kNone;
         while ((done < max_updates || drawn != kNone) && !diverged_) {
@@ -404,9 +409,16 @@ class DualRun {
         crowding_.measured(products, squares);
     }
 
-    void record(const Slot& slot) {
+    // A step whose gap is no number, or that is longer than weights can take, ends the run: they stay as they were before it.
+    void record(Slot& slot) {
+        constexpr double kLongest = 1e100;
         const Index i = slot.block;
-        const Step& step = slot.step;
+        Step& step = slot.step;
+        const bool taken = step.size > 0.0;
+        if (!std::isfinite(step.gap) || (taken && !(std::abs(slot.factor) * std::sqrt(slot.norm) < kLongest))) {
+            diverged_ = true;
+            step.size = 0.0;
+        }
         const double c = field_.sample_weight(i);
         entropy_[i] = step.entropy;
         dual_ += c * step.ascent;  // of the proximal problem, where there is one
@@ -414,7 +426,6 @@ class DualRun {
         remaining_[i] = c * non_negative(step.gap - step.ascent);
         step_total_ += step.size;
         idle_ = step.size > 0.0 ? 0 : idle_ + 1;
-        diverged_ = diverged_ || !std::isfinite(step.gap);
         oracle_calls_ += slot.oracle_calls;
         evaluations_ += slot.evaluations;
     }

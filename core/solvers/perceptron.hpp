@@ -4,6 +4,7 @@
 // It minimises no likelihood, so there is nothing to certify. The average over all steps usually tags better.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "sampling/batches.hpp"
@@ -25,7 +26,7 @@ class Perceptron {
     Index run(Index max_updates, double seconds) {
         const Deadline deadline(seconds);
         Index done = 0;
-        while (done < max_updates) {
+        while (done < max_updates && !diverged_) {
             if (visits_ % batches_.per_pass() == 0) mistakes_of_pass_ = 0;
             update(batches_.next(random_).front());
             ++visits_;
@@ -39,6 +40,7 @@ class Perceptron {
     Index updates() const { return visits_; }
     Index mistakes() const { return mistakes_; }
     Index mistakes_of_pass() const { return mistakes_of_pass_; }  // the current one, or the one just complete
+    bool diverged() const { return diverged_; }  // a step would leave floating point; the weights are those before it
     bool separates() const { return correct_in_a_row_ >= batches_.per_pass(); }  // a pass without a mistake
     std::vector<double> weights() const {
         std::vector<double> w(field_.dimension());
@@ -53,9 +55,12 @@ class Perceptron {
         weights_.archive(archive);
         batches_.archive(archive);
         archive.scalars("counters", {&visits_, &mistakes_, &mistakes_of_pass_, &correct_in_a_row_});
+        archive.flag("diverged", diverged_);
     }
 
    private:
+    static constexpr double kLongest = 1e100;  // a step
+
     void update(Index i) {
         const Index size = field_.compact_size(i);
         double* theta = room(theta_, size);
@@ -67,8 +72,10 @@ class Perceptron {
         field_.subtract_truth(i, truth_.data());
         axpy(size, 1.0, truth_.data(), m);
         if (squared_norm(size, m) > 0.0) {
-            field_.pull(i, m, direction_);
-            weights_.add(-field_.sample_weight(i), direction_);
+            const double c = field_.sample_weight(i);
+            diverged_ = !(c * std::sqrt(field_.pull(i, m, direction_)) < kLongest);
+            if (diverged_) return;
+            weights_.add(-c, direction_);
             ++mistakes_;
             ++mistakes_of_pass_;
             correct_in_a_row_ = 0;
@@ -83,6 +90,7 @@ class Perceptron {
     bool average_;
     LazyWeights<F> weights_;
     Batches batches_;
+    bool diverged_ = false;
     Index visits_ = 0, mistakes_ = 0, mistakes_of_pass_ = 0, correct_in_a_row_ = 0;
     typename F::Decoder decoder_;
     typename F::Direction direction_;

@@ -4,6 +4,7 @@
 // stay in the cache of one core: it finds its share of every block's potentials, and takes its share of every change.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "fields/field.hpp"
@@ -23,8 +24,12 @@ class SharedWeights {
         std::vector<std::vector<double>> parts;  // of the block's potentials, then: each thread has found its own
     };
 
-    SharedWeights(const F& field, Index threads) : field_(field), threads_(threads), own_parts_(field) {
+    SharedWeights(const F& field, Index threads) : field_(field), threads_(threads), own_parts_(field) {}
+
+    // For a team of so many, between two windows; whether they are others than before, so that exchanges need new room.
+    bool divide(Index threads) {
         own_parts_.divide(threads);
+        return std::exchange(threads_, threads) != threads;
     }
 
     OwnParts<F>& own_parts() { return own_parts_; }

@@ -2,11 +2,17 @@
 //
 // A team lives as long as one slice of work: nothing of it is left when a solver returns to its caller, so that processes
 // may fork between slices and no pool competes with those of other libraries.
+//
+// The system may refuse a thread: there are too many, or no memory for its stack. The team is then smaller than asked for,
+// which callers see by size(), and missing_threads() tells Python, which warns.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,10 +21,23 @@
 
 namespace dualfield {
 
+// The most threads that any team has lacked since this was last set to zero.
+inline std::atomic<Index>& missing_threads() {
+    static std::atomic<Index> missing{0};
+    return missing;
+}
+
 class Team {
    public:
     explicit Team(Index size) {
-        for (Index member = 1; member < size; ++member) threads_.emplace_back([this, member] { serve(member); });
+        try {
+            threads_.reserve(static_cast<std::size_t>(size - 1));
+            for (Index member = 1; member < size; ++member) threads_.emplace_back([this, member] { serve(member); });
+        } catch (const std::system_error&) {
+            report_missing(size - this->size());
+        } catch (const std::bad_alloc&) {
+            report_missing(size - this->size());
+        }
     }
     ~Team() {
         work_ = nullptr;
@@ -72,6 +91,12 @@ class Team {
     }
 
    private:
+    static void report_missing(Index count) {
+        Index most = missing_threads().load();
+        while (most < count && !missing_threads().compare_exchange_weak(most, count)) {
+        }
+    }
+
     void begin() {
         phase_.fetch_add(1, std::memory_order_release);
         phase_.notify_all();

@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.core_arrays import contiguous
 from dualfield.fields import Field
 from dualfield.random_state import check_random_state
 from dualfield.solution import Certificate, Solution, Status
 from dualfield.solvers import Bound, Run, Solver, resolve
 from dualfield.solvers.base import check_count
+from dualfield.threads import all_threads
 
 __all__ = ["Callback", "Progress", "check_limits", "solve"]
 
@@ -123,12 +126,33 @@ def solve(
     solver.check(field)
     clock = _Clock(field.preparation if state is None else (0.0, 0.0))
     run = _bind(field, solver, tol, state, start, random_state)
-    solution = _Drive(run, clock, tol, max_passes, tuple(callbacks), callback_every).to_the_end()
+    with _alone(run), all_threads():
+        solution = _Drive(run, clock, tol, max_passes, tuple(callbacks), callback_every).to_the_end()
     if reason:
         solution.message += f" ({solver.name} was chosen: {reason}.)"
     if run.note:
         solution.message += f" ({run.note}.)"
     return solution
+
+
+_in_use: set[int] = set()
+_entering = Lock()
+
+
+@contextmanager
+def _alone(run: Run) -> Iterator[None]:
+    """Refuse a run that another thread is working on."""
+    with _entering:
+        if id(run) in _in_use:
+            raise RuntimeError(
+                "The state of an earlier run is in use by another thread; give each thread an estimator, or a state, "
+                "of its own."
+            )
+        _in_use.add(id(run))
+    try:
+        yield
+    finally:
+        _in_use.discard(id(run))
 
 
 def check_limits(tol: float, max_passes: int) -> None:
@@ -173,7 +197,7 @@ def _checked_start(start: npt.ArrayLike, field: Field) -> npt.NDArray[np.float64
     if not np.isfinite(weights).all():
         place = int(np.argmin(np.isfinite(weights)))
         raise ValueError(f"weight {place} of start is {weights[place]}; expected a finite number.")
-    return np.ascontiguousarray(weights, dtype=np.float64)
+    return contiguous(weights, np.float64)
 
 
 class _Drive:
@@ -215,7 +239,7 @@ class _Drive:
         confirmed = self.bound is not _UNCONFIRMED
         if confirmed and status != "converged" and self._met():
             status = "converged"
-        weights = self.run.certified_weights() if confirmed else self.run.weights()
+        weights = self.run.certified_weights() if confirmed else self._last_finite_weights()
         certificate, objection = self.run.certificate(weights) if confirmed else ("none", "")
         return Solution(
             weights=weights,
@@ -233,6 +257,11 @@ class _Drive:
             history={column: np.array(values) for column, values in self.history.items()},
             state=self.run,
         )
+
+    def _last_finite_weights(self) -> npt.NDArray[np.float64]:
+        """Those of the run, as solvers promise; zero, where all it began with has left floating point."""
+        weights = self.run.weights()
+        return weights if np.isfinite(weights).all() else np.zeros_like(weights)
 
     def _passes(self) -> Status:
         while not self.run.stalled:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.threads import thread_count
+from dualfield.threads import thread_count, warn_missing_threads
 
 __all__ = ["in_parts", "in_ranges", "joined"]
 
@@ -55,7 +55,12 @@ def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -
             raise
 
     with ThreadPoolExecutor(workers - 1) as pool:
-        others = [pool.submit(work) for _ in range(workers - 1)]
+        others = []
+        try:
+            for _ in range(workers - 1):
+                others.append(pool.submit(work))
+        except RuntimeError:  # the system has no more threads
+            warn_missing_threads(workers - 1 - len(others))
         work()
         for other in others:
             other.result()

@@ -23,6 +23,7 @@ from itertools import repeat
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.core_arrays import contiguous, handed_over
 from dualfield.features.nested import (
     Key,
     check_entries,
@@ -83,7 +84,7 @@ class Encoded:
         for name, dtype in (("offsets", np.int64), ("indptr", np.int64), ("indices", np.int32)):
             object.__setattr__(self, name, integers(name, getattr(self, name), dtype))
         if self.values is not None:
-            object.__setattr__(self, "values", np.ascontiguousarray(self.values, dtype=np.float64))
+            object.__setattr__(self, "values", contiguous(self.values, np.float64))
         check_offsets(self.offsets, self.n_positions)
         check_entries(self.indptr, self.indices, len(self.vocabulary))
         check_values(self.values, len(self.indices))
@@ -131,6 +132,7 @@ class Encoded:
         merged: npt.NDArray[np.float64] | None = rows.data
         if rows.dtype == np.int8 or bool(np.all(rows.data == 1.0)):
             merged = None
+        handed_over(rows.indices)
         return cls(np.asarray(offsets), rows.indptr, rows.indices, merged, vocabulary)
 
     def __len__(self) -> int:
@@ -182,7 +184,7 @@ class Encoded:
         entries, indptr = gather(self.indptr, positions)
         values = None if self.values is None else self.values[entries]
         bigrams = None if self.bigrams is None else self.bigrams[chosen]
-        return Encoded(offsets, indptr, self.indices[entries], values, self.vocabulary, bigrams)
+        return Encoded(offsets, indptr, handed_over(self.indices[entries]), values, self.vocabulary, bigrams)
 
     def with_bigrams(self, bigrams: Encoded | None) -> Encoded:
         """The same sequences with these attributes for pairs of labels in place of any that they have.

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.core_arrays import contiguous, frozen
 from dualfield.features.cliques import Cliques
 from dualfield.features.nested import (
     GRAPHS,
@@ -92,7 +93,7 @@ class EncodedGraphs:
         object.__setattr__(self, "indices", integers("indices", self.indices, np.int32))
         for name in ("values", "edge_features"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+                object.__setattr__(self, name, contiguous(getattr(self, name), np.float64))
         check_offsets(self.offsets, self.n_nodes, GRAPHS)
         check_entries(self.indptr, self.indices, self.n_attributes, GRAPHS)
         check_values(self.values, len(self.indices))
@@ -102,7 +103,7 @@ class EncodedGraphs:
         _check_edge_offsets(self.edge_offsets, len(self), len(ends))
         check_edges(self.sizes, self.edge_offsets, ends)
         _check_edge_features(self.edge_features, self.edge_offsets)
-        object.__setattr__(self, "ends", np.ascontiguousarray(ends, dtype=np.int32))
+        object.__setattr__(self, "ends", frozen(ends, np.int32))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from dualfield.core_arrays import contiguous
 from dualfield.features.graphs import EncodedGraphs, stack_graphs
 from dualfield.features.grids import grid_edges
 from dualfield.features.nested import IMAGES, Key, chosen_groups
@@ -226,7 +227,7 @@ def _image(number: int, given: Any) -> npt.NDArray[np.float64]:
         raise TypeError(f"image {number} is an array of dtype {image.dtype}; expected real numbers.")
     if 0 in image.shape[:2]:
         raise ValueError(f"image {number} has shape {image.shape}; expected at least one pixel in height and in width.")
-    image = np.ascontiguousarray(image.reshape(*image.shape[:2], -1), dtype=np.float64)
+    image = contiguous(image.reshape(*image.shape[:2], -1), np.float64)
     bad = ~np.isfinite(image)
     if bad.any():
         row, column, feature = np.argwhere(bad)[0]

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.core_arrays import frozen
+
 __all__ = [
     "GRAPHS",
     "IMAGES",
@@ -81,11 +83,14 @@ def chosen_groups(key: Key, n: int, words: Wording = SEQUENCES) -> npt.NDArray[n
 
 
 def integers(name: str, array: npt.ArrayLike, dtype: type[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
-    """A contiguous 1-D array of this type, or a refusal."""
+    """A 1-D array of this type that nobody can change, or a refusal."""
     found = np.asarray(array)
     if found.ndim != 1 or (found.dtype.kind not in "iu" and found.size):
         raise ValueError(f"{name} must be a 1-D array of integers; found {found.dtype} of shape {found.shape}.")
-    return np.ascontiguousarray(found, dtype=dtype)
+    limits = np.iinfo(dtype)
+    if found.size and not (limits.min <= found.min() and found.max() <= limits.max):
+        raise ValueError(f"{name} has a number beyond {limits.min} to {limits.max}, the range of {limits.dtype}.")
+    return frozen(found, dtype)
 
 
 def check_offsets(offsets: npt.NDArray[np.int64], n_members: int, words: Wording = SEQUENCES) -> None:

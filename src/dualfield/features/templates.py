@@ -15,6 +15,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 from dualfield import features
+from dualfield.core_arrays import handed_over
 from dualfield.features.compiled_template import compile_template
 from dualfield.features.rules import Cell, Rule, Transform
 from dualfield.features.template_syntax import parse_crfpp, parse_wapiti
@@ -281,7 +282,7 @@ class Template:
         elif names is not None:
             vocabulary = features.Vocabulary.from_core(names)
         assert vocabulary is not None
-        return features.Encoded(tokens.offsets, indptr, indices, values, vocabulary)
+        return features.Encoded(tokens.offsets, handed_over(indptr), handed_over(indices), values, vocabulary)
 
 
 def _as_bigram(rule: Rule) -> Rule:

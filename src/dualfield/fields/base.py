@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.core_arrays import contiguous
 from dualfield.solution import Certificate
 
 __all__ = [
@@ -127,7 +128,7 @@ class Field(ABC):
         )
 
     def _checked(self, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        array = np.ascontiguousarray(weights, dtype=np.float64)
+        array = contiguous(weights, np.float64)
         if array.shape != (self.dimension,):
             raise ValueError(f"{self.name} has {self.dimension} weights; got an array of shape {array.shape}.")
         return array
@@ -159,7 +160,7 @@ def check_sample_weight(sample_weight: npt.ArrayLike | None, n: int, what: str) 
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
-    weights = np.full(n, float(weights)) if weights.ndim == 0 else np.ascontiguousarray(weights)
+    weights = np.full(n, float(weights)) if weights.ndim == 0 else contiguous(weights, np.float64)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have one entry per {what}, {n} in all; got shape {weights.shape}.")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.core_arrays import frozen
 from dualfield.features import (
     Columns,
     Constraints,
@@ -115,7 +116,8 @@ class Chain(Field):
         if len(encoded) == 0:
             raise ValueError("X has no sequences; expected at least one.")
         before = time.perf_counter(), time.process_time()
-        self.classes, self.codes, self.candidates = encode_partial_labels(y, encoded.lengths)
+        self.classes, codes, self.candidates = encode_partial_labels(y, encoded.lengths)
+        self.codes = frozen(codes, np.int32)
         rules = resolve_constraints(constraints, self.classes)
         self.allowed = None if allowed is None else encode_allowed(allowed, encoded.lengths, self.classes)
         if self.candidates is None:
@@ -162,7 +164,7 @@ class Chain(Field):
         field = cls.__new__(cls)
         field.l1 = check_l1(l1)
         field.l2 = check_l2(l2, field.l1)
-        field.encoded, field.codes, field.classes, field.layout = encoded, codes, classes, layout
+        field.encoded, field.codes, field.classes, field.layout = encoded, frozen(codes, np.int32), classes, layout
         field.allowed = field.candidates = None
         field.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
         field._compile()

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
+from dualfield.core_arrays import frozen
 from dualfield.features import EncodedGraphs, EncodedGrids, encode_graph_labels, encode_graphs
 from dualfield.fields.base import APPROXIMATE, EXACT, PER_CLIQUE, Choice, Field, check_l2, check_sample_weight
 from dualfield.fields.graph_layout import GraphLayout
@@ -126,7 +127,8 @@ class GraphField(Field):
         before = time.perf_counter(), time.process_time()
         shapes = X.shapes if isinstance(X, EncodedGrids) else None
         self.encoded = encoded
-        self.classes, self.codes = encode_graph_labels(y, encoded.sizes, shapes=shapes)
+        self.classes, codes = encode_graph_labels(y, encoded.sizes, shapes=shapes)
+        self.codes = frozen(codes, np.int32)
         what = "graph" if shapes is None else "image"
         self.sample_weight = check_sample_weight(sample_weight, len(encoded), what)
         self.layout = GraphLayout(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield import _core
+from dualfield.core_arrays import contiguous, frozen
 from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2, check_sample_weight, only_with_l1
 from dualfield.fields.distinct_rows import distinct_rows
 
@@ -78,6 +79,7 @@ class Multiclass(Field):
         self.rows, self.codes, self.sample_weight = distinct_rows(
             canonical_rows(matrix), codes.astype(np.int32), weights
         )
+        self.codes = frozen(self.codes, np.int32)
         self.core = compile_rows(self.rows, len(self.classes), bool(bias), self.codes, self.sample_weight, self.l2)
         self.default_solver = only_with_l1(_default_solver(self.rows), self.l1)
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
@@ -117,7 +119,7 @@ def compile_rows(
 ) -> Any:
     """The compiled field over the rows of a matrix; without ``codes`` it can predict, not train."""
     csr = canonical_rows(matrix)
-    values = np.ascontiguousarray(csr.data)
+    values = contiguous(csr.data, np.float64)
     return _core.Multiclass(
         np.arange(csr.shape[0] + 1, dtype=np.int64),
         csr.indptr.astype(np.int64),

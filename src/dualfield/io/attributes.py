@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
+from dualfield.core_arrays import contiguous, handed_over
 from dualfield.features.encoded import Encoded
 from dualfield.features.labels import EncodedLabels
 from dualfield.features.vocabulary import Columns, Vocabulary
@@ -118,7 +119,7 @@ def parse_attributes(
     if known is None:
         assert new is not None
         known = Vocabulary.from_core(new)
-    X = Encoded(offsets, indptr, indices, values, known)
+    X = Encoded(offsets, handed_over(indptr), handed_over(indices), values, known)
     return X, EncodedLabels(label_names.strings(), codes, offsets), weights
 
 
@@ -168,7 +169,7 @@ def write_attributes(
         raise ValueError("X and y have sequences of different lengths; give one label per position.")
     weights = None
     if sample_weight is not None:
-        weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+        weights = contiguous(sample_weight, np.float64)
         if weights.shape != (len(X),) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(f"sample_weight must be {len(X)} finite numbers, none negative, one for each sequence.")
     written = _core.write_attributes(

@@ -11,6 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from dualfield import _core
+from dualfield.core_arrays import contiguous
 from dualfield.oracles.graph_arrays import checked_edges, checked_potentials
 
 __all__ = [
@@ -323,7 +324,7 @@ def _propagate(
 
 def _checked_probabilities(values: npt.ArrayLike, n_nodes: int, ends: IntArray) -> FloatArray:
     try:
-        rho = np.ascontiguousarray(values, dtype=np.float64)
+        rho = contiguous(values, np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"edge_probabilities must be numbers; got {type(values).__name__}.") from None
     if rho.shape != (len(ends),):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
+from dualfield.core_arrays import contiguous
 from dualfield.random_state import check_random_state
 
 __all__ = [
@@ -131,8 +132,8 @@ def entropy(nodes: npt.ArrayLike, edges: npt.ArrayLike) -> float:
 
 
 def _potentials(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    nodes = np.ascontiguousarray(node, dtype=np.float64)
-    edges = np.ascontiguousarray(edge, dtype=np.float64)
+    nodes = contiguous(node, np.float64)
+    edges = contiguous(edge, np.float64)
     if nodes.ndim != 2 or 0 in nodes.shape:
         raise ValueError(f"node must have shape (T, K) with T, K >= 1; got {nodes.shape}.")
     length, labels = nodes.shape

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.core_arrays import contiguous
+
 __all__ = ["checked_edges", "checked_potentials"]
 
 _LARGEST = 1e100  # beyond, potentials divided by edge probabilities and added up may overflow
@@ -55,7 +57,7 @@ def checked_edges(n_nodes: int, edges: npt.ArrayLike, where: str = "") -> IntArr
             f"edges[{e}]{where} is {_pair(table[e])}, but edges[{before}] already joins these nodes; add up the "
             "potentials of both and give one edge."
         )
-    return np.ascontiguousarray(table, dtype=np.int32)
+    return contiguous(table, np.int32)
 
 
 def checked_potentials(
@@ -99,7 +101,7 @@ def checked_potentials(
 
 def _floats(name: str, values: npt.ArrayLike) -> FloatArray:
     try:
-        return np.ascontiguousarray(values, dtype=np.float64)
+        return contiguous(values, np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of numbers; got {type(values).__name__}.") from None
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.core_arrays import contiguous
 from dualfield.fields import Field
 from dualfield.solution import Certificate
 
@@ -132,7 +133,7 @@ class Run(ABC):
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> Run:
         """Take over a state saved by :meth:`arrays` on the same field; returns the run itself."""
-        self._core.restore({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+        self._core.restore({name: contiguous(array, array.dtype.type) for name, array in arrays.items()})
         return self
 
 

@@ -58,7 +58,7 @@ class Hybrid(Solver):
 
     def start(self, field: Field, seed: int) -> LBFGSRun:
         """Bind to a field, at weights zero; ``seed`` orders the blocks."""
-        threads = thread_count(self.n_jobs)
+        threads = min(thread_count(self.n_jobs), field.n_blocks)
         core = compiled("LBFGS", field)(
             field.core, self.corrections, self.first_sample, float(self.growth), threads, seed
         )

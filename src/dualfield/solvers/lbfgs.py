@@ -54,7 +54,7 @@ class LBFGS(Solver):
 
     def start(self, field: Field, seed: int) -> LBFGSRun:
         """Bind to a field, at weights zero; ``seed`` has no effect."""
-        threads = thread_count(self.n_jobs)
+        threads = min(thread_count(self.n_jobs), field.n_blocks)
         if field.l1 > 0 or field.centre is not None:
             core = compiled("OWLQN", field)(field.core, self.corrections, field.l1, field.centre, threads)
             return LBFGSRun(self, field, core)

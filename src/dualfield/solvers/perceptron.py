@@ -60,7 +60,7 @@ class PerceptronRun(Run):
         per_pass = self._core.updates_per_pass
         missing = per_pass - self._core.updates % per_pass
         wanted = missing if max_updates is None else min(missing, max_updates)
-        return bool(self._core.run(wanted, seconds) == missing)
+        return bool(self._core.run(wanted, seconds) == missing or self._core.diverged)
 
     def confirm(self, seconds: float) -> bool:
         return True
@@ -75,6 +75,10 @@ class PerceptronRun(Run):
     @property
     def stalled(self) -> bool:
         return bool(self._core.separates)
+
+    @property
+    def diverged(self) -> bool:
+        return bool(self._core.diverged)
 
     @property
     def updates(self) -> int:

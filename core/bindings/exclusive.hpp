@@ -1,0 +1,59 @@
+// One caller at a time: a run works without Python's lock, so a second thread could enter it in the middle of an update.
+#pragma once
+
+#include <mutex>
+#include <stdexcept>
+#include <unordered_set>
+
+#include "bindings/arrays.hpp"
+
+namespace dualfield {
+
+// As long as it lives, nobody else has the run. Raised to Python as RuntimeError.
+class Exclusive {
+   public:
+    explicit Exclusive(const void* run) : run_(run) {
+        const std::lock_guard lock(mutex());
+        if (!in_use().insert(run).second)
+            throw std::runtime_error(
+                "this run is in use by another thread; give each thread an estimator, or a state, of its own.");
+    }
+    ~Exclusive() {
+        const std::lock_guard lock(mutex());
+        in_use().erase(run_);
+    }
+    Exclusive(const Exclusive&) = delete;
+    Exclusive& operator=(const Exclusive&) = delete;
+
+   private:
+    static std::mutex& mutex() {
+        static std::mutex one;
+        return one;
+    }
+    static std::unordered_set<const void*>& in_use() {
+        static std::unordered_set<const void*> runs;
+        return runs;
+    }
+
+    const void* run_;
+};
+
+// A method of a run for Python: nobody else is in it meanwhile, and Python's lock is free.
+template <class Solver, class Result, class Base, class... Arguments>
+auto alone(Result (Base::*method)(Arguments...)) {
+    return [method](Solver& solver, Arguments... arguments) -> Result {
+        const Exclusive only(&solver);
+        nb::gil_scoped_release release;
+        return (solver.*method)(arguments...);
+    };
+}
+template <class Solver, class Result, class Base, class... Arguments>
+auto alone(Result (Base::*method)(Arguments...) const) {
+    return [method](const Solver& solver, Arguments... arguments) -> Result {
+        const Exclusive only(&solver);
+        nb::gil_scoped_release release;
+        return (solver.*method)(arguments...);
+    };
+}
+
+}  // namespace dualfield

@@ -1,0 +1,64 @@
+"""Arrays as the core takes them: contiguous, aligned and, where they hold indices, changed by nobody.
+
+The core checks indices once and then relies on them, without copying. An index that somebody changes afterwards would
+make it read beyond the end of an array, so arrays of indices are read-only, and the caller's own are copied.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["contiguous", "frozen", "handed_over"]
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def contiguous(values: npt.ArrayLike, dtype: type[Number]) -> npt.NDArray[Number]:
+    """An array of this type in C order, aligned; the given one, where it is all that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shifted = np.zeros(17, dtype=np.uint8)[1:].view(np.float64)
+    >>> shifted.flags.aligned, contiguous(shifted, np.float64).flags.aligned
+    (False, True)
+    """
+    array = np.ascontiguousarray(values, dtype=dtype)
+    return array if array.flags.aligned else array.copy()
+
+
+def frozen(values: npt.ArrayLike, dtype: type[Number]) -> npt.NDArray[Number]:
+    """The same, read-only: a copy, unless it is read-only already and a view of nothing that can be written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> given = np.arange(3, dtype=np.int32)
+    >>> kept = frozen(given, np.int32)
+    >>> given[0] = 7
+    >>> kept.tolist(), frozen(kept, np.int32) is kept
+    ([0, 1, 2], True)
+    """
+    array = contiguous(values, dtype)
+    if _can_be_written(array):
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def handed_over(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """A new array that nobody else has, made read-only in place, so that :func:`frozen` need not copy it."""
+    array.flags.writeable = False
+    return array
+
+
+def _can_be_written(array: npt.NDArray[Any]) -> bool:
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        owner = owner.base
+    return not (owner is None or isinstance(owner, bytes | memoryview))

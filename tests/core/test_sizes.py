@@ -1,0 +1,41 @@
+"""Sizes that come from outside: what no memory holds is refused in a sentence, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from dualfield import ChainCRF, GraphCRF, oracles
+
+NODE, EDGE = np.zeros((4, 2)), np.zeros((2, 2))
+
+
+@pytest.mark.parametrize("count", [2**60, 2**61, 2**62, 2**63 - 1])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda n: oracles.sample(NODE, EDGE, n),
+        lambda n: oracles.kbest(np.zeros((200, 2)), EDGE, n),
+        lambda n: oracles.JunctionTree(4, [(0, 1)], 2).sample(NODE, EDGE, n),
+    ],
+    ids=["sample", "kbest", "tree"],
+)
+def test_an_oracle_refuses_more_samples_than_memory_holds(ask: Callable[[int], object], count: int) -> None:
+    with pytest.raises(MemoryError, match=r"numbers is larger than any memory; ask for fewer|not enough memory"):
+        ask(count)
+
+
+def test_models_refuse_more_samples_than_memory_holds() -> None:
+    X, y = [[["a"], ["b"]], [["b"], ["b"]]], [["X", "Y"], ["Y", "Y"]]
+    crf = ChainCRF(random_state=0).fit(X, y)
+    graph = (np.eye(3), [(0, 1), (1, 2)])
+    on_graphs = GraphCRF(random_state=0).fit([graph], [["a", "b", "a"]])
+    for ask in (lambda: crf.sample(X, 2**62), lambda: on_graphs.sample([graph], 2**62)):
+        with pytest.raises(MemoryError, match=r"an array of 4611686018427387904 x . numbers"):
+            ask()
+
+
+def test_nothing_is_a_size_too() -> None:
+    assert oracles.sample(NODE, EDGE, 0).shape == (0, 4)

@@ -21,6 +21,7 @@ class Saver : public Archive {
     void flexible(const char* name, std::vector<double>& values, Index, Index) override { array(name, values); }
     void permutation(const char* name, std::vector<Index>& order) override { array(name, order); }
     void index(const char* name, Index& value, Index) override { state_[name] = to_array(std::vector<Index>{value}); }
+    void bounded(const char* name, std::vector<Index>& values, Index) override { array(name, values); }
     nb::dict state() const { return state_; }
 
    private:
@@ -66,6 +67,13 @@ class Loader : public Archive {
         const auto given = entry<Index>(name);
         fit(given.shape(0) == 1 && 0 <= given.data()[0] && given.data()[0] <= largest);
         if (!check_only_) value = given.data()[0];
+    }
+
+    void bounded(const char* name, std::vector<Index>& values, Index largest) override {
+        const auto given = entry<Index>(name);
+        fit(given.shape(0) == values.size());
+        for (std::size_t k = 0; k < given.shape(0); ++k) fit(0 <= given.data()[k] && given.data()[k] <= largest);
+        take(given, values);
     }
 
    private:

@@ -7,9 +7,11 @@
 
 #include "bindings/field_arrays.hpp"
 #include "bindings/field_methods.hpp"
+#include "bindings/trainable.hpp"
 #include "fields/graph.hpp"
 #include "fields/loopy_graph.hpp"
 #include "fields/pseudo_likelihood.hpp"
+#include "solvers/relaxed_bound.hpp"
 
 namespace dualfield {
 namespace {
@@ -371,6 +373,16 @@ void bind_graphs(nb::module_& m) {
         },
         "weights"_a.noconvert(), "first"_a, "last"_a,
         "(node marginals, sweeps, whether they converged) for blocks first .. last - 1.");
+    loopy.def(
+        "relaxed_bound",
+        [](const LoopyGraph& field, Vector<double> w) {
+            check_weights(field, w);
+            check_trainable(field);
+            require(field.has_sides(), "this inference has no bound from below");
+            nb::gil_scoped_release release;
+            return certificate_tuple(bound_relaxed(field, w.data()));
+        },
+        "weights"_a.noconvert(), "(primal, dual, gap) as far as they are proven at these weights, converged or not.");
 
     nb::class_<PseudoLikelihood, GeneralField> pseudo(m, "PseudoLikelihood",
                                                       "Every node given the labels of its neighbours.");

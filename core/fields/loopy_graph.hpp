@@ -14,6 +14,7 @@
 #include "oracles/graph_decoding.hpp"
 #include "oracles/local_polytope.hpp"
 #include "oracles/mean_field.hpp"
+#include "solvers/certificate.hpp"
 
 namespace dualfield {
 
@@ -57,7 +58,51 @@ class LoopyGraph : public GraphField {
 
     double upper_log_partition(Index i, const double* theta, Workspace& workspace) const override {
         auto& scratch = workspace.as<Scratch>();
-        return run(i, theta, nullptr, nullptr, scratch, options_, false).upper_bound;
+        const Approximation found = run(i, theta, nullptr, nullptr, scratch, options_, false);
+        return found.upper_bound + rounding_allowance(found.magnitude);
+    }
+
+    // Whether the relaxed log-partition has both sides: it is the maximum of something concave over marginals that agree.
+    bool has_sides() const { return !counts_.empty(); }
+
+    struct Sides {
+        double upper, lower;
+        double magnitude;  // what rounding acts on in either
+    };
+
+    // The relaxed log-partition from both sides, whether or not inference has converged: the oracle's upper bound, and the
+    // value of its marginals, made to agree, whose counts are m.
+    Sides sides(Index i, const double* theta, double* m, Workspace& workspace) const {
+        auto& scratch = workspace.as<Scratch>();
+        const Index K = labels(), square = K * K;
+        const PairwiseGraph graph = this->graph(i);
+        const CliqueCounts& counts = *counts_[i];
+        double* edges = room(scratch.edge_marginals, graph.edges * square);
+        const Approximation found = run(i, theta, m, edges, scratch, options_, false);
+        const PairwisePotentials given = potentials(i, theta, scratch.edge_potentials);
+        Sides sides{found.upper_bound, 0.0, found.magnitude};
+        const auto add = [&](double term) {
+            sides.lower += term;
+            sides.magnitude += std::abs(term);
+        };
+        for (Index v = 0; v < graph.nodes; ++v) {
+            scale(K, 1.0 / sum(K, m + v * K), m + v * K);
+            add(dot(K, given.node_of(v), m + v * K));
+            add(entropy({K, 0}, {counts.node[v]}, m + v * K));
+        }
+        std::vector<double> table(square + 2 * K);
+        for (Index e = 0; e < graph.edges; ++e) {
+            const double* first = m + graph.first(e) * K;
+            const double* second = m + graph.second(e) * K;
+            scratch.transport.repair(K, first, second, edges + e * square);
+            std::copy(edges + e * square, edges + (e + 1) * square, table.begin());
+            std::copy(first, first + K, table.begin() + square);
+            std::copy(second, second + K, table.begin() + square + K);
+            add(dot(square, given.edge_of(e), table.data()));
+            add(entropy({square, K}, {counts.edge[e], counts.first[e], counts.second[e]}, table.data()));
+        }
+        add_edges(i, edges, m);
+        return sides;
     }
 
     double infer(Index i, const double* theta, double* m, Workspace& workspace) const override {
@@ -114,6 +159,7 @@ class LoopyGraph : public GraphField {
         LocalPolytope<Entropic> shannon;
         LocalPolytope<Gini> gini;
         TrwS decoder;
+        Transport transport;
         std::vector<double> edge_potentials, edge_marginals;
     };
 
@@ -122,10 +168,19 @@ class LoopyGraph : public GraphField {
         const Index edges = edges_.count(i), square = edges_.matrix();
         double* edge_marginals = room(scratch.edge_marginals, edges * square);
         const Approximation found = run(i, theta, m, edge_marginals, scratch, options, warm);
+        add_edges(i, edge_marginals, m);
+        return found;
+    }
+
+    // Writes the part of the counts m that edges have.
+    void add_edges(Index i, const double* edge_marginals, double* m) const {
         double* edge = m + node_size(i);
         std::fill(edge, edge + edges_.compact_size(), 0.0);
-        for (Index e = 0; e < edges; ++e) edges_.add_edge(i, e, edge_marginals + e * square, edge);
-        return found;
+        for (Index e = 0; e < edges_.count(i); ++e) edges_.add_edge(i, e, edge_marginals + e * edges_.matrix(), edge);
+    }
+
+    double entropy(const CliqueShape& shape, const CliqueCount& count, const double* mu) const {
+        return inference_ == Inference::kGini ? Gini::entropy(shape, count, mu) : Entropic::entropy(shape, count, mu);
     }
 
     Approximation run(Index i, const double* theta, double* nodes, double* edge_marginals, Scratch& scratch,

@@ -25,6 +25,7 @@ struct Approximation {
     bool converged;
     Index sweeps;
     double residual;
+    double magnitude = 0.0;  // what rounding acts on in the upper bound
 };
 
 class BeliefPropagation {
@@ -39,7 +40,7 @@ class BeliefPropagation {
         for (auto* row : {&row_, &first_, &second_}) row->resize(K);
         for (auto* square : {&table_, &exps_}) square->assign(padded(K * K), 0.0);
         log_normalisers_.resize(V);
-        double nodes = 0.0, edges = 0.0, largest = 0.0;
+        double nodes = 0.0, edges = 0.0, largest = 0.0, magnitude = 0.0;
         for (Index v = 0; v < V; ++v) {
             passing_.belief(v, row_.data());
             const double top = maximum(K, row_.data());
@@ -47,6 +48,7 @@ class BeliefPropagation {
             const double total = sum(K, row_.data());
             log_normalisers_[v] = top + std::log(total);
             nodes += log_normalisers_[v] + passing_.offset(v);
+            magnitude += std::abs(log_normalisers_[v]) + std::abs(passing_.offset(v));
             if (node_marginals)
                 for (Index k = 0; k < K; ++k) node_marginals[v * K + k] = row_[k] / total;
         }
@@ -57,13 +59,14 @@ class BeliefPropagation {
             const double total = sum(K * K, exps_.data());
             edges += passing_.kernels().probability(e) * (top + std::log(total) - both);
             if (rho) largest += rho[e] * (largest_remainder(potentials, e, top) - both);
+            magnitude += std::abs(top) + std::abs(both);
             if (edge_marginals) {
                 const double inverse = 1.0 / total;
                 for (Index k = 0; k < K * K; ++k) edge_marginals[e * K * K + k] = inverse * exps_[k];
             }
         }
         const double bound = rho ? nodes + largest : std::numeric_limits<double>::infinity();
-        return {nodes + edges, bound, passage.converged, passage.sweeps, passage.residual};
+        return {nodes + edges, bound, passage.converged, passage.sweeps, passage.residual, magnitude};
     }
 
    private:

@@ -59,8 +59,8 @@ class LocalPolytope {
         }
         value = evaluate(xi_);
         lower = std::max(lower, repaired_value(nodes, edges));
-        return {value, value, converged || value - lower <= options.tolerance * (1.0 + std::abs(value)), sweep,
-                value - lower};
+        return {value, value,         converged || value - lower <= options.tolerance * (1.0 + std::abs(value)),
+                sweep, value - lower, magnitude_};
     }
 
    private:
@@ -83,11 +83,17 @@ class LocalPolytope {
         const PairwiseGraph& graph = potentials_->graph;
         const Index K = potentials_->labels;
         double total = 0.0;
+        magnitude_ = 0.0;
+        const auto add = [&](Index n, double count, const double* slope, double* mu) {
+            const double value = entropy_.conjugate(n, count, slope, mu);
+            total += value;
+            magnitude_ += std::abs(value) + largest_magnitude(n, slope);
+        };
         slopes_.assign(potentials_->node, potentials_->node + graph.nodes * K);
         for (Index d = 0; d < 2 * graph.edges; ++d)
             axpy(K, -1.0, xi.data() + d * K, slopes_.data() + graph.ends[d] * K);
         for (Index v = 0; v < graph.nodes; ++v)
-            total += entropy_.conjugate(K, counts_->node[v], slopes_.data() + v * K, node_mu_.data() + v * K);
+            add(K, counts_->node[v], slopes_.data() + v * K, node_mu_.data() + v * K);
         for (Index e = 0; e < graph.edges; ++e) {
             const double* theta = potentials_->edge_of(e);
             const double* price = xi.data() + 2 * e * K;
@@ -95,7 +101,7 @@ class LocalPolytope {
             double* disagreement = gradient_.data() + 2 * e * K;
             for (Index s = 0; s < K; ++s)
                 for (Index t = 0; t < K; ++t) slope_[s * K + t] = theta[s * K + t] + price[s] + price[K + t];
-            total += entropy_.conjugate(K * K, counts_->edge[e], slope_.data(), mu);
+            add(K * K, counts_->edge[e], slope_.data(), mu);
             for (Index k = 0; k < K; ++k) {
                 disagreement[k] = sum(K, mu + k * K) - node_mu_[graph.first(e) * K + k];
                 disagreement[K + k] = -node_mu_[graph.second(e) * K + k];
@@ -137,6 +143,7 @@ class LocalPolytope {
     const CliqueCounts* counts_ = nullptr;
     Entropy entropy_;
     Transport transport_;
+    double magnitude_ = 0.0;  // what rounding acts on in the value of the last evaluate()
     std::vector<double> xi_, ahead_, moved_, gradient_, node_mu_, edge_mu_, slopes_, slope_, agreed_;
 };
 

@@ -109,7 +109,7 @@ class Acceleration {
         archive.span("centre", centre_.data(), std::ssize(centre_));
         archive.span("before", before_.data(), std::ssize(before_));
         archive.scalars("momentum", {&alpha_, &kappa_});
-        archive.scalars("proximal_passes", {&passes_, &quick_});
+        archive.counters("proximal_passes", {&passes_, &quick_});
     }
 
    private:

@@ -98,8 +98,8 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
         batches_.archive(archive);
         archive.array("weights", weights_);
         archive.array("squares", squares_);
-        archive.array("steps_of", steps_of_);
-        archive.scalars("steps", {&steps_});
+        archive.counters("steps_of", steps_of_);
+        archive.counters("steps", {&steps_});
         archive.scalars("numbers", {&eta_});
     }
 

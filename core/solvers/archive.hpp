@@ -31,14 +31,18 @@ class Archive {
 
     virtual void permutation(const char* name, std::vector<Index>& order) = 0;
     virtual void index(const char* name, Index& value, Index largest) = 0;
+    virtual void bounded(const char* name, std::vector<Index>& values,
+                         Index largest) = 0;  // of a known size, from 0 on
 
     template <class T>
     void scalars(const char* name, std::initializer_list<T*> items) {
-        std::vector<T> values;
-        for (const T* item : items) values.push_back(*item);
-        array(name, values);
-        auto value = values.begin();
-        for (T* item : items) *item = *value++;
+        listed(items, [&](std::vector<T>& values) { array(name, values); });
+    }
+
+    // Numbers that go up from zero, so far from the largest that adding to them cannot overflow.
+    void counters(const char* name, std::vector<Index>& values) { bounded(name, values, kLargestCounter); }
+    void counters(const char* name, std::initializer_list<Index*> items) {
+        listed(items, [&](std::vector<Index>& values) { bounded(name, values, kLargestCounter); });
     }
 
     void flag(const char* name, bool& value) {
@@ -51,6 +55,18 @@ class Archive {
         Random::State words = random.state();
         scalars<std::uint64_t>(name, {&words[0], &words[1], &words[2], &words[3]});
         random.set_state(words);
+    }
+
+   private:
+    static constexpr Index kLargestCounter = Index{1} << 60;
+
+    template <class T, class Body>
+    static void listed(std::initializer_list<T*> items, Body&& body) {
+        std::vector<T> values;
+        for (const T* item : items) values.push_back(*item);
+        body(values);
+        auto value = values.begin();
+        for (T* item : items) *item = *value++;
     }
 };
 

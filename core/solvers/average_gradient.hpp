@@ -334,11 +334,11 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         weights_.archive(archive);
         archive.array("marginals", marginals_);
         archive.array("losses", losses_);
-        archive.array("visits", visits_);
-        archive.array("quiet", quiet_);
-        archive.array("skip", skip_);
+        archive.counters("visits", visits_);
+        archive.counters("quiet", quiet_);
+        archive.counters("skip", skip_);
         archive.scalars("smoothness", {&constant_, &largest_});
-        archive.scalars("since_settled", {&since_settled_, &windows_});
+        archive.counters("since_settled", {&since_settled_, &windows_});
         archive.scalars("cosine", {&cosine_});
         seen_ = std::count_if(visits_.begin(), visits_.end(), [](Index visits) { return visits > 0; });
         std::vector<double> constants(sampling_ == GradientSampling::uniform ? 0 : visits_.size());

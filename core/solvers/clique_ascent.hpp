@@ -136,8 +136,8 @@ class CliqueAscent {
         sampler_.archive(archive);
         archive.array("gaps", gaps_);
         archive.generator("random", random_);
-        archive.scalars("counters", {&updates_, &evaluations_, &outer_, &inner_passes_, &inner_done_, &idle_, &waited_,
-                                     &since_change_, &bounded_at_});
+        archive.counters("counters", {&updates_, &evaluations_, &outer_, &inner_passes_, &inner_done_, &idle_, &waited_,
+                                      &since_change_, &bounded_at_});
         archive.scalars("numbers",
                         {&rho_, &epsilon_, &violation_, &augmented_, &recorded_, &least_, &least_rho_, &dual_bound_});
         if (has_active_sets() && archive.loading()) find_active();

@@ -129,12 +129,14 @@ class CliqueState {
     Repaired repaired_dual() {
         const double l2 = view_.l2();
         CompensatedSum entropies;
-        double magnitude = 0.0;
+        double magnitude = 0.0,
+               terms = 0.0;  // what rounding acts on in entropies, and in the weights of these marginals
         image_.assign(weights_.size(), 0.0);
         agreed_.resize(nodes_.size() * K_);
         const auto count = [&](const CliquePlace& place, double entropy) {
             entropies.add(place.weight * entropy);
             magnitude += place.weight * std::abs(entropy);
+            terms += place.weight * std::sqrt(place.norm);
         };
         for (Index v = 0; v < node_count(); ++v) {
             double* mean = agreed_.data() + v * K_;
@@ -158,7 +160,7 @@ class CliqueState {
             view_.apply_edge(edge.block, edge.number, -edge.weight / l2, counts_.data(), image_.data());
         }
         const double penalty = 0.5 * l2 * squared_norm(static_cast<Index>(image_.size()), image_.data());
-        return {entropies.value() - penalty, magnitude + penalty};
+        return {entropies.value() - penalty, magnitude + penalty + terms * std::sqrt(2.0 * penalty / l2)};
     }
 
     // g, the slope of D_rho without the entropy, per unit of sample weight: Psi_c^T w + A_c^T (xi - A mu / rho).

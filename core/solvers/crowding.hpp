@@ -66,7 +66,7 @@ class Crowding {
     void archive(Archive& archive) {
         Crowding other = *this;
         archive.scalars("crowding", {&other.factor_, &other.next_, &other.products_, &other.squares_, &other.total_});
-        archive.scalars("windows", {&other.most_, &other.window_, &other.unmeasured_, &other.in_stretch_});
+        archive.counters("windows", {&other.most_, &other.window_, &other.unmeasured_, &other.in_stretch_});
         if (!archive.loading() || other.most_ != most_) return;
         other.window_ = std::clamp(other.window_, least(), most_);
         other.unmeasured_ = std::clamp(other.unmeasured_, Index{0}, kEvery - 1);

@@ -184,7 +184,7 @@ class DualRun {
         acceleration_.archive(archive);
         archive.generator("random", random_);
         Index calls = oracle_calls();
-        archive.scalars("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_});
+        archive.counters("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_});
         dual();
         archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &remaining_total_});
         crowding_.archive(archive);

@@ -167,7 +167,9 @@ class LazyWeights {
         archive.array("lazy_v", v_);
         archive.array("lazy_d", d_);
         archive.array("lazy_u", u_);
-        archive.scalars("lazy_numbers", {&s_, &a_, &total_, &counted_});
+        archive.scalars("lazy_scale", {&s_});
+        if (!d_.empty()) archive.scalars("lazy_drift", {&a_});
+        if (!u_.empty()) archive.scalars("lazy_average", {&total_, &counted_});
     }
 
    private:

@@ -66,7 +66,7 @@ class LBFGS {
 
     // The certificate of the current weights: at hand where the sample is complete, otherwise by a full pass.
     bool confirm(double seconds) {
-        if (certified_ || !started_) return started_;
+        if (certified_ || !started_) return started_ || stalled_;
         Team team(threads_);
         if (!confirmation_.run(Deadline(seconds), team,
                                [&](double* w) { std::copy(weights_.begin(), weights_.end(), w); }))
@@ -93,7 +93,7 @@ class LBFGS {
 
     void archive(Archive& archive) {
         Index calls = oracle_calls();
-        archive.scalars("counters", {&calls, &iterations_, &evaluations_, &visits_});
+        archive.counters("counters", {&calls, &iterations_, &evaluations_, &visits_});
         if (archive.loading()) confirmation_.discard();
         oracle_calls_before_ = calls - objective_.oracle_calls() - confirmation_.oracle_calls();
         archive.flag("started", started_);

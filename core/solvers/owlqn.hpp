@@ -64,7 +64,7 @@ class OWLQN {
         return visits_ - before;
     }
 
-    bool confirm(double) { return started_; }  // each evaluation is a certificate
+    bool confirm(double) { return started_ || stalled_; }  // each evaluation is a certificate
 
     bool complete() const { return true; }
     bool stalled() const { return stalled_; }
@@ -86,7 +86,7 @@ class OWLQN {
 
     void archive(Archive& archive) {
         Index calls = oracle_calls();
-        archive.scalars("counters", {&calls, &iterations_, &evaluations_, &visits_, &trials_});
+        archive.counters("counters", {&calls, &iterations_, &evaluations_, &visits_, &trials_});
         oracle_calls_before_ = calls - objective_.oracle_calls();
         archive.flag("started", started_);
         archive.flag("stalled", stalled_);

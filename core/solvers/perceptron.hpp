@@ -54,7 +54,7 @@ class Perceptron {
         archive.generator("random", random_);
         weights_.archive(archive);
         batches_.archive(archive);
-        archive.scalars("counters", {&visits_, &mistakes_, &mistakes_of_pass_, &correct_in_a_row_});
+        archive.counters("counters", {&visits_, &mistakes_, &mistakes_of_pass_, &correct_in_a_row_});
         archive.flag("diverged", diverged_);
     }
 

@@ -54,7 +54,7 @@ class PrimalRun {
     void archive(Archive& archive) {
         Index calls = oracle_calls();
         archive.generator("random", random_);
-        archive.scalars("counters", {&updates_, &calls});
+        archive.counters("counters", {&updates_, &calls});
         archive.flag("diverged", diverged_);
         oracle_calls_ = calls - certificate_.oracle_calls();
         if (archive.loading()) certificate_.discard();

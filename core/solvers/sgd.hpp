@@ -87,7 +87,7 @@ class SGD : public PrimalRun<F, SGD<F>> {
     void archive_method(Archive& archive) {
         weights_.archive(archive);
         batches_.archive(archive);
-        archive.scalars("steps", {&steps_});
+        archive.counters("steps", {&steps_});
         archive.scalars("numbers", {&eta_, &reach_});
     }
 

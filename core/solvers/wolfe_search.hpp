@@ -58,7 +58,7 @@ class WolfeSearch {
 
     void archive(Archive& archive) {
         Index bracketed = bracketed_, trials = trials_;
-        archive.scalars("wolfe_counters", {&bracketed, &trials});
+        archive.counters("wolfe_counters", {&bracketed, &trials});
         archive.scalars("wolfe_points", {&start_.step, &start_.value, &start_.slope, &low_.step, &low_.value,
                                          &low_.slope, &high_.step, &high_.value, &high_.slope, &step_});
         bracketed_ = bracketed != 0;

@@ -316,11 +316,14 @@ class _Drive:
         field = self.run.field
         if not (field.exact and field.convex) and not self.run.proves and math.isfinite(self.bound.gap):
             # Lower bounds from earlier weights, where inference may not have converged or the objective is not convex,
-            # prove nothing: only the gradient here counts. ‖∇P‖² / (2 l2) bounds the distance of a convex P; of
-            # another, it tells of a flat place.
-            primal, gradient = field.gradient(self.run.certified_weights())
-            gap = float(gradient @ gradient) / (2 * field.l2)
-            self.bound = Bound(primal, primal - gap if field.convex else math.nan, gap)
+            # prove nothing: only what is found here counts. Of an objective that is not convex, ‖∇P‖² / (2 l2) tells of
+            # a flat place.
+            weights = self.run.certified_weights()
+            if field.convex:
+                self.bound = Bound(*field.relaxed_bound(weights))
+            else:
+                primal, gradient = field.gradient(weights)
+                self.bound = Bound(primal, math.nan, float(gradient @ gradient) / (2 * field.l2))
 
     def _met(self) -> bool:
         return math.isfinite(self.bound.gap) and self.bound.gap <= self.tol * abs(self.bound.primal)

@@ -9,7 +9,7 @@ import pytest
 
 from dualfield import driver, fields, solve
 from dualfield.fields import Field
-from dualfield.solvers import LBFGS, SAG, SGD, SVRG, AdaGrad, Hybrid, Perceptron, Run, Solver
+from dualfield.solvers import LBFGS, SAG, SAGA, SGD, SVRG, AdaGrad, Hybrid, Perceptron, Run, Solver
 from dualfield.solvers.dual import DualSolver
 from tests.zoo import SOLVERS, dense_sequences, finish, problem
 
@@ -253,3 +253,28 @@ def test_an_order_that_names_a_block_twice_is_refused(solver: Solver) -> None:
         # In the second a block of weight zero stands for one that counts.
         with pytest.raises(ValueError, match="does not fit this field"):
             revived(solver, field, {**arrays, name: damaged})
+
+
+@pytest.mark.parametrize("solver", [SGD(), SGD(average=True), SAG(), SAGA(), SVRG()], ids=repr)
+def test_a_state_without_what_its_method_keeps_is_refused(solver: Solver) -> None:
+    """The numbers of a drift, or of an average, belong to vectors that only some methods have."""
+    field = problem("chain-words")
+    run = solve(field, solver, max_passes=1, random_state=0).state
+    saved = run.arrays()
+    foreign = {name: array for name, array in saved.items() if name not in ("lazy_drift", "lazy_average")}
+    if len(foreign) < len(saved):
+        with pytest.raises(ValueError, match="the saved state lacks an entry"):
+            run.restore(foreign)
+    run.restore({**saved, "lazy_drift": np.ones(1), "lazy_average": np.ones(2)})
+    assert np.isfinite(solve(field, solver, max_passes=1, state=run, random_state=0).weights).all()
+
+
+@every_solver
+def test_counters_beyond_all_use_are_refused(solver: Solver) -> None:
+    run = solver.start(problem("chain-words"), 0)
+    advance(run, 1)
+    saved = run.arrays()
+    for extreme in (-1, 2**63 - 1):
+        with pytest.raises(ValueError, match="does not fit"):
+            run.restore({**saved, "counters": np.full_like(saved["counters"], extreme)})
+    run.restore(saved)

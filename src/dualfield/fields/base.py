@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous
+from dualfield.memory import check_memory
 from dualfield.solution import Certificate
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Field",
     "check_l1",
     "check_l2",
+    "check_label_count",
     "check_sample_weight",
     "only_with_l1",
 ]
@@ -110,6 +112,14 @@ class Field(ABC):
         """Of which problem a gap confirmed at these weights speaks; if of none, why not, as a clause."""
         return "exact", ""
 
+    def relaxed_bound(self, weights: npt.ArrayLike) -> tuple[float, float, float]:
+        """(primal, dual, gap) as far as they are proven at these weights, errors of inference and rounding included.
+
+        For convex problems with approximate inference.
+        """
+        primal, dual, gap = self.core.relaxed_bound(self._checked(weights))
+        return primal, dual, gap
+
     @abstractmethod
     def with_l2(self, l2: float) -> Self:
         """The same problem under another penalty; the data are shared."""
@@ -153,6 +163,20 @@ def check_l2(l2: object, l1: float = 0.0) -> float:
     if not isinstance(l2, Real) or isinstance(l2, bool) or not math.isfinite(float(l2)) or float(l2) <= 0:
         raise ValueError(f"l2 must be a positive finite number; got {l2!r}.")
     return float(l2)
+
+
+def check_label_count(n_labels: int) -> None:
+    """Refuse so many labels that tables of all their pairs do not fit, before one is made."""
+    most = math.isqrt(np.iinfo(np.int32).max)
+    if n_labels > most:
+        raise ValueError(
+            f"y has {n_labels:,} different labels; expected at most {most:,}, since pairs of labels are numbered up to "
+            "2^31: merge rare labels."
+        )
+    tables = 4  # potentials and marginals of a block, what their sums need, and a mask
+    check_memory(
+        tables * 8 * n_labels * n_labels, f"A model of {n_labels:,} labels and their pairs", "merge rare labels"
+    )
 
 
 def check_sample_weight(sample_weight: npt.ArrayLike | None, n: int, what: str) -> npt.NDArray[np.float64] | None:

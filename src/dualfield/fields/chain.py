@@ -27,6 +27,7 @@ from dualfield.fields.base import (
     Field,
     check_l1,
     check_l2,
+    check_label_count,
     check_sample_weight,
     only_with_l1,
 )
@@ -118,6 +119,7 @@ class Chain(Field):
         before = time.perf_counter(), time.process_time()
         self.classes, codes, self.candidates = encode_partial_labels(y, encoded.lengths)
         self.codes = frozen(codes, np.int32)
+        check_label_count(len(self.classes))
         rules = resolve_constraints(constraints, self.classes)
         self.allowed = None if allowed is None else encode_allowed(allowed, encoded.lengths, self.classes)
         if self.candidates is None:

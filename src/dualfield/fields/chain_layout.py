@@ -85,10 +85,11 @@ class ChainLayout:
         if state_features == "observed":
             seen, labels = (encoded, codes) if observed is None else (observed.positions, observed.codes)
             rows = _core.observed_pairs(seen.offsets, seen.indptr, seen.indices, n_attributes, n_labels, labels)
-        flat = np.arange(n_labels * n_labels, dtype=np.int32)
-        if transitions == "observed" and observed is not None:
+        if transitions == "all":
+            flat = np.arange(n_labels * n_labels, dtype=np.int32)
+        elif observed is not None:
             flat = observed.transitions
-        elif transitions == "observed":
+        else:
             inner = np.ones(len(codes), dtype=bool)
             inner[encoded.offsets[1:] - 1] = False  # the last position of a sequence starts no transition
             before = np.flatnonzero(inner)

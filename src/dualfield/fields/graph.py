@@ -14,7 +14,16 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.core_arrays import frozen
 from dualfield.features import EncodedGraphs, EncodedGrids, encode_graph_labels, encode_graphs
-from dualfield.fields.base import APPROXIMATE, EXACT, PER_CLIQUE, Choice, Field, check_l2, check_sample_weight
+from dualfield.fields.base import (
+    APPROXIMATE,
+    EXACT,
+    PER_CLIQUE,
+    Choice,
+    Field,
+    check_l2,
+    check_label_count,
+    check_sample_weight,
+)
 from dualfield.fields.graph_layout import GraphLayout
 from dualfield.solution import Certificate
 
@@ -129,6 +138,7 @@ class GraphField(Field):
         self.encoded = encoded
         self.classes, codes = encode_graph_labels(y, encoded.sizes, shapes=shapes)
         self.codes = frozen(codes, np.int32)
+        check_label_count(len(self.classes))
         what = "graph" if shapes is None else "image"
         self.sample_weight = check_sample_weight(sample_weight, len(encoded), what)
         self.layout = GraphLayout(

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dualfield.features import Columns, Encoded
 from dualfield.fields import ChainLayout
+from dualfield.fields.base import check_label_count
 
 __all__ = ["crfsuite_layout"]
 
@@ -57,6 +58,7 @@ def crfsuite_layout(
     if len(keys) < n_attributes * n_labels:
         counts = np.bincount(keys // n_labels, minlength=n_attributes)
         rows = np.concatenate(([0], np.cumsum(counts))).astype(np.int64), (keys % n_labels).astype(np.int32)
+    check_label_count(n_labels)
     inner = np.ones(len(codes), dtype=bool)
     inner[encoded.offsets[1:] - 1] = False  # the last position of a sequence starts no transition
     before = np.flatnonzero(inner)

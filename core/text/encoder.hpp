@@ -284,22 +284,41 @@ class Encoder {
 
     // Leaves out what occurs at fewer tokens; the others keep their order.
     void drop_rare(std::int64_t min_count, EncodedTokens& out) const {
-        const std::size_t size = names_             ? names_->size()
-                                 : numbering_.given ? numbering_.given->size()
-                                                    : std::size_t{1} << numbering_.hash_bits;
-        std::vector<std::int64_t> counts(size, 0);
+        if (!names_) return drop_rare_hashes(min_count, out);
+        std::vector<std::int64_t> counts(names_->size(), 0);
         for (const Code code : out.indices) ++counts[static_cast<std::size_t>(code)];
-        std::vector<Code> numbers(size, kNone);
+        std::vector<Code> numbers(names_->size(), kNone);
         auto kept = std::make_shared<StringTable>();
-        for (std::size_t n = 0; n < size; ++n)
-            if (counts[n] >= min_count)
-                numbers[n] = names_ ? kept->intern((*names_)[static_cast<Code>(n)]) : static_cast<Code>(n);
+        for (std::size_t n = 0; n < numbers.size(); ++n)
+            if (counts[n] >= min_count) numbers[n] = kept->intern((*names_)[static_cast<Code>(n)]);
+        renumber(out, [&](Code code) { return numbers[static_cast<std::size_t>(code)]; });
+        out.names = kept;
+    }
+
+    // There may be far more hashes than attributes in the data, so a table counts those that occur, and memory follows
+    // the data.
+    static void drop_rare_hashes(std::int64_t min_count, EncodedTokens& out) {
+        const Code enough = static_cast<Code>(
+            std::min<std::int64_t>(min_count, std::numeric_limits<Code>::max()));  // counted no further
+        KeyTable counts;
+        for (const Code code : out.indices) {
+            Code& count = counts[static_cast<std::uint64_t>(code)];
+            if (count == kUnset) count = 0;
+            count += count < enough;
+        }
+        renumber(out,
+                 [&](Code code) { return *counts.find(static_cast<std::uint64_t>(code)) == enough ? code : kNone; });
+    }
+
+    // number(code): what an attribute becomes, kNone to leave it out.
+    template <class Number>
+    static void renumber(EncodedTokens& out, Number&& number) {
         std::size_t to = 0;
         for (std::size_t t = 0, from = 0; t + 1 < out.indptr.size(); ++t) {
             for (; from < static_cast<std::size_t>(out.indptr[t + 1]); ++from) {
-                const Code number = numbers[static_cast<std::size_t>(out.indices[from])];
-                if (number == kNone) continue;
-                out.indices[to] = number;
+                const Code code = number(out.indices[from]);
+                if (code == kNone) continue;
+                out.indices[to] = code;
                 if (!out.values.empty()) out.values[to] = out.values[from];
                 ++to;
             }
@@ -307,7 +326,6 @@ class Encoder {
         }
         out.indices.resize(to);
         if (!out.values.empty()) out.values.resize(to);
-        if (names_) out.names = kept;
     }
 
     const Tokens& tokens_;

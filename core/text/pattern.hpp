@@ -6,8 +6,11 @@
 //   x*          any number of x, as few as the rest allows            x?   x or nothing, x preferred
 //   ^ first     only at the beginning of the text                     $ last   only at its end
 //
-// A character is a code point and classes are Unicode's; on ASCII text that is what Wapiti does in the C locale. A
-// failed (item, place) is remembered, so matching takes at most items x length steps and no pattern is slow.
+// A character is a code point and classes are Unicode's; on ASCII text that is what Wapiti does in the C locale.
+//
+// A search reads the text once, from left to right, and follows all partial matches at the same time. Two partial
+// matches that wait at the same item go on alike, so only the preferred one is kept: a search takes at most
+// items x length steps, and memory for the items alone.
 #pragma once
 
 #include <optional>
@@ -55,10 +58,25 @@ class Pattern {
 
     // The first match: the leftmost place at which the pattern matches, and there the way it prefers.
     std::optional<Match> search(const std::u32string& text) const {
-        std::vector<bool> failed((items_.size() + 1) * (text.size() + 1), false);
-        for (std::size_t begin = 0; begin <= (anchored_ ? 0 : text.size()); ++begin)
-            if (const auto end = match(text, 0, begin, failed)) return Match{begin, *end};
-        return std::nullopt;
+        std::optional<Match> found;
+        Partials now(items_.size()), next(items_.size());
+        for (std::size_t at = 0;; ++at) {
+            // A match that begins here comes after all that began before, and is not needed once one is found.
+            if (!found && (at == 0 || !anchored_)) arrive(now, 0, at);
+            next.clear();
+            for (const Partial& partial : now.waiting) {
+                if (partial.item == items_.size()) {
+                    if (at_end_ && at != text.size()) continue;
+                    found = Match{partial.begin, at};
+                    break;  // the rest is less preferred
+                }
+                const Item& item = items_[partial.item];
+                if (at < text.size() && fits(item, text[at]))
+                    arrive(next, item.times == Times::any ? partial.item : partial.item + 1, partial.begin);
+            }
+            if (at == text.size() || (next.waiting.empty() && (found || anchored_))) return found;
+            std::swap(now, next);
+        }
     }
 
    private:
@@ -71,7 +89,25 @@ class Pattern {
         Times times = Times::once;
     };
 
-    static constexpr std::size_t kLongest = 1000;  // bounds the recursion
+    // A match that began at `begin` and waits for a character that fits the item; behind the last item it is whole.
+    struct Partial {
+        std::size_t item, begin;
+    };
+
+    // The partial matches at one place of the text, the preferred ones first, at most one for each item.
+    struct Partials {
+        explicit Partials(std::size_t items) : arrived(items + 1, false) { waiting.reserve(items + 1); }
+
+        void clear() {
+            waiting.clear();
+            arrived.assign(arrived.size(), false);
+        }
+
+        std::vector<Partial> waiting;
+        std::vector<bool> arrived;
+    };
+
+    static constexpr std::size_t kLongest = 1000;  // bounds the steps for a character of the text
 
     [[noreturn]] static void refuse(std::string_view source, const char* reason) {
         throw std::invalid_argument("the regular expression \"" + std::string(source) + "\" " + reason + ".");
@@ -117,30 +153,21 @@ class Pattern {
         return inside != item.negated;
     }
 
-    // Where a match of the items from n on, begun at the given place, ends.
-    std::optional<std::size_t> match(const std::u32string& text, std::size_t n, std::size_t at,
-                                     std::vector<bool>& failed) const {
-        if (n == items_.size()) return at_end_ && at != text.size() ? std::nullopt : std::optional(at);
-        if (failed[n * (text.size() + 1) + at]) return std::nullopt;
-        const Item& item = items_[n];
-        const auto fits_here = [&](std::size_t place) { return place < text.size() && fits(item, text[place]); };
-        std::optional<std::size_t> end;
-        switch (item.times) {
-            case Times::once:
-                if (fits_here(at)) end = match(text, n + 1, at + 1, failed);
+    // A partial match comes to an item, and to those behind it as long as items may be left out. Before it leaves an x?
+    // out it takes x; it takes one more x for an x* only after all else.
+    void arrive(Partials& partials, std::size_t item, std::size_t begin) const {
+        const std::size_t first = item;
+        for (; !partials.arrived[item]; ++item) {
+            partials.arrived[item] = true;
+            const bool last = item == items_.size() || items_[item].times == Times::once;
+            if (last || items_[item].times == Times::optional) partials.waiting.push_back({item, begin});
+            if (last) {
+                ++item;
                 break;
-            case Times::optional:
-                if (fits_here(at)) end = match(text, n + 1, at + 1, failed);
-                if (!end) end = match(text, n + 1, at, failed);
-                break;
-            case Times::any:
-                for (std::size_t place = at;; ++place) {
-                    end = match(text, n + 1, place, failed);
-                    if (end || !fits_here(place)) break;
-                }
+            }
         }
-        if (!end) failed[n * (text.size() + 1) + at] = true;
-        return end;
+        while (item-- > first)
+            if (item < items_.size() && items_[item].times == Times::any) partials.waiting.push_back({item, begin});
     }
 
     std::vector<Item> items_;

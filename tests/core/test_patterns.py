@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dualfield._core as core
-from tests.core.plain_patterns import pythons
+from tests.core.plain_patterns import pythons, search
 from tests.core.strategies import few_examples
 
 items = st.sampled_from(
@@ -66,10 +67,29 @@ def test_bad_patterns_are_refused(pattern: str, reason: str) -> None:
         core.match_pattern(pattern, "aaa")
 
 
+def test_every_short_pattern_matches_as_written_out() -> None:
+    some = ["".join(pair) for pair in product(("a", "b", "."), ("", "*", "?"))]
+    bodies = ["".join(chosen) for size in range(4) for chosen in product(some, repeat=size)]
+    texts = ["".join(chosen) for size in range(5) for chosen in product("ab", repeat=size)]
+    for begin, body, end in product(("", "^"), bodies, ("", "$")):
+        pattern = begin + body + end
+        for text in texts:
+            assert core.match_pattern(pattern, text) == search(pattern, text), (pattern, text)
+
+
 def test_no_pattern_is_slow() -> None:
     # 2^40 ways for an engine that forgets where it failed
     assert core.match_pattern("a?" * 40 + "a" * 40 + "b", "a" * 40) is None
     assert core.match_pattern(".*" * 40 + "b$", "a" * 200) is None
+
+
+@pytest.mark.parametrize("pattern", ["a*b", "a*.*b", "a?a*b$", ".*b*c"])
+def test_a_search_reads_a_long_text_once(pattern: str) -> None:
+    # An engine that begins anew at every place takes 10^12 steps.
+    text = "a" * 1_000_000
+    assert core.match_pattern(pattern, text) is None
+    assert core.match_pattern("^" + pattern, text) is None
+    assert core.match_pattern("a*$", text + "b" + text) == (1_000_001, 2_000_001)
 
 
 @few_examples

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +143,34 @@ def test_hashed_attributes_have_the_numbers_of_their_hash(corpus: list[list[tupl
             assert dict(zip(found.indices[entries].tolist(), values[entries].tolist(), strict=True)) == expected
             position += 1
     assert_same_encoded(template.encode(corpus, Columns(2**bits), hash_bits=bits), found)
+
+
+@settings(deadline=None)
+@given(st.lists(sentences, min_size=1, max_size=4), st.sampled_from([1, 2, 3, 7, 30]), st.integers(1, 3))
+def test_rare_hashes_are_dropped_where_their_counts_say_so(
+    corpus: list[list[tuple[str, str]]], bits: int, least: int
+) -> None:
+    template = Template([*window("w", 0, (-1, 0, 1)), Rule(("bias",)), Rule(("bias",))])
+    every = template.encode(corpus, hash_bits=bits)
+    found = template.encode(corpus, hash_bits=bits, min_count=least)
+    assert found.vocabulary == every.vocabulary
+    assert_same_encoded(found, every.without_rare_columns(least))
+    if bits < 30:
+        assert_same_encoded(found, every.restrict(every.counts() >= least))
+
+
+def test_counting_hashes_takes_memory_for_the_data_not_for_all_hashes() -> None:
+    child = """
+import resource
+from dualfield.features import Template
+from dualfield.fields.chain import frequent
+template = Template.crfpp("U00:%x[0,0]\\nB00:%x[0,0]\\nB")
+encoded = template.encode([[("a",), ("a",), ("b",)]], hash_bits=30, min_count=2)
+assert len(frequent(encoded, 2).indices) == 2
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1_000_000  # kilobytes; an entry for each hash takes 8 GB and more
 
 
 def _hash(string: str) -> int:

@@ -212,8 +212,9 @@ class Encoded:
             values = None if bigrams.values is None else bigrams.values[entries]
             indptr = np.concatenate(([0], np.cumsum(sizes)))
             rest = replace(bigrams, indptr=indptr, indices=bigrams.indices[entries], values=values)
-            # Names that only first positions had go too.
-            bigrams = rest.restrict((rest.counts() > 0) | (bigrams.counts() == 0))
+            # Names that only first positions had go too; columns keep their width.
+            named = isinstance(rest.vocabulary, Vocabulary)
+            bigrams = rest.restrict((rest.counts() > 0) | (bigrams.counts() == 0)) if named else rest
         return replace(self, bigrams=bigrams)
 
     def counts(self) -> npt.NDArray[np.int64]:
@@ -265,6 +266,15 @@ class Encoded:
         names = [vocabulary.names[i] for i in np.flatnonzero(keep)]
         return self._renumbered(np.where(keep, np.cumsum(keep) - 1, -1), Vocabulary(names))
 
+    def without_rare_columns(self, min_count: int) -> Encoded:
+        """What ``restrict(counts() >= min_count)`` gives for Columns, in memory that follows the entries.
+
+        Hashed attributes have far more columns than entries: counts of them all would take gigabytes.
+        """
+        there = self.indices if self.values is None else self.indices[self.values != 0]
+        columns, counts = np.unique(there, return_counts=True)
+        return self._kept(np.isin(self.indices, columns[counts >= min_count]), self.indices, self.vocabulary)
+
     def translate(self, vocabulary: Vocabulary | Columns) -> Encoded:
         """Number the attributes by another vocabulary; those it does not have are dropped.
 
@@ -312,11 +322,16 @@ class Encoded:
     def _renumbered(self, numbers: npt.NDArray[np.int64], vocabulary: Vocabulary | Columns) -> Encoded:
         """Attribute ``a`` becomes ``numbers[a]``; -1 drops it."""
         indices = numbers[self.indices]
-        kept = indices >= 0
+        return self._kept(indices >= 0, indices, vocabulary)
+
+    def _kept(
+        self, kept: npt.NDArray[np.bool_], indices: npt.NDArray[Any], vocabulary: Vocabulary | Columns
+    ) -> Encoded:
+        """Some of the entries, each under a new number."""
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
         values = None if self.values is None else self.values[kept]
-        renumbered = Encoded.from_entries(self.offsets, indptr, indices[kept], values, vocabulary)
-        return renumbered if self.bigrams is None else replace(renumbered, bigrams=self.bigrams)
+        rest = Encoded.from_entries(self.offsets, indptr, indices[kept], values, vocabulary)
+        return rest if self.bigrams is None else replace(rest, bigrams=self.bigrams)
 
 
 def _check_lengths(bigrams: Encoded, offsets: npt.NDArray[np.int64]) -> None:

@@ -246,18 +246,19 @@ def frequent(
     if min_count == 1:
         return encoded
     if encoded.bigrams is not None:
-        keep = _kept(encoded.bigrams, min_count, known_bigrams)
-        encoded = encoded.with_bigrams(encoded.bigrams.restrict(keep))
-    keep = _kept(encoded, min_count, known)
-    if not keep.any() and known is None:
+        encoded = encoded.with_bigrams(_often(encoded.bigrams, min_count, known_bigrams))
+    rest = _often(encoded, min_count, known)
+    if len(rest.indices) == 0 and known is None:
         raise ValueError(f"No attribute occurs {min_count} times or more; lower min_count.")
-    return encoded.restrict(keep)
+    return rest
 
 
-def _kept(encoded: Encoded, min_count: int, known: Vocabulary | Columns | None) -> npt.NDArray[np.bool_]:
-    keep: npt.NDArray[np.bool_] = encoded.counts() >= min_count
+def _often(encoded: Encoded, min_count: int, known: Vocabulary | Columns | None) -> Encoded:
     if isinstance(known, Columns):
-        return np.ones(len(keep), dtype=bool)
-    if known is not None and isinstance(encoded.vocabulary, Vocabulary):
+        return encoded
+    if isinstance(encoded.vocabulary, Columns):
+        return encoded.without_rare_columns(min_count)
+    keep: npt.NDArray[np.bool_] = encoded.counts() >= min_count
+    if known is not None:
         keep |= np.fromiter(map(known.__contains__, encoded.vocabulary.names), bool, len(keep))
-    return keep
+    return encoded.restrict(keep)

@@ -17,11 +17,13 @@ from dualfield import _core
 from dualfield.features import Constraints, Encoded
 from dualfield.fields.bigram_layout import BigramLayout
 from dualfield.fields.chain_masks import Observed, constrain
+from dualfield.memory import check_memory
 
 __all__ = ["ChainLayout"]
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
+_BYTES = 16  # of a pair of attribute and label: a weight, and how often it occurs
 BoolArray = npt.NDArray[np.bool_]
 
 
@@ -81,6 +83,11 @@ class ChainLayout:
             if value not in ("all", "observed"):
                 raise ValueError(f"{name} must be 'all' or 'observed'; got {value!r}.")
         n_attributes = len(encoded.vocabulary)
+        check_memory(
+            _BYTES * n_attributes * (n_labels if state_features == "all" else 1),
+            f"a model of {n_attributes:,} attributes and {n_labels} labels",
+            "lower hash_bits, or have fewer attributes",
+        )
         rows = None
         if state_features == "observed":
             seen, labels = (encoded, codes) if observed is None else (observed.positions, observed.codes)

@@ -1,8 +1,8 @@
 """Tagging a stream: whole sentences as they arrive, each line again with its label.
 
-Lines pass through as they are, comments and all. A sentence that cannot be read is reported and passed on without
-labels, unless the user is strict: the next one is likely to be fine. Python hands bytes to the core and bytes from it
-to the sink; of tokens it knows nothing.
+Lines pass through as they are, comments and all. A sentence that cannot be read, or is too long, is reported and passed
+on without labels, unless the user is strict: the next one is likely to be fine. Python hands bytes to the core and
+bytes from it to the sink; of tokens it knows nothing.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, Protocol
 
+from dualfield.cli.chunks import too_long, whole_sentences
 from dualfield.io.atomic import atomic_write
 from dualfield.io.content import GZIP, gzip_faults, is_utf8
 
 __all__ = [
     "Counts",
     "Tagger",
-    "after_last_blank_line",
     "encoder",
     "open_sink",
     "open_source",
     "shown",
     "tag_columns",
     "utf8_pieces",
-    "whole_sentences",
 ]
 
 _CHUNK = 1 << 20
@@ -54,16 +53,21 @@ def tag_columns(
     widths: tuple[int, int],
     encoding: str,
     report: Callable[[str], None],
+    strict: bool = False,
 ) -> Counts:
     """Write the lines of a file, ``"-"`` for standard input, with their labels; say what could not be read."""
     name, encode = shown(path), encoder(encoding)
     first_line, labelled, passed_on = 1, 0, 0
     with open_source(path) as source:
-        for chunk in whole_sentences(utf8_pieces(name, source, encoding)):
-            try:
-                text, n_sentences, faults = tagger.tag(chunk, first_line)
-            except ValueError as error:
-                raise ValueError(f"{name}, {error}") from None
+        for chunk, over, begins in whole_sentences(utf8_pieces(name, source, encoding)):
+            text, n_sentences, faults = chunk, 0, [(first_line, too_long("a blank line"))] if begins else []
+            if strict and faults:
+                raise ValueError(f"{name}, line {first_line}: {faults[0][1]}")
+            if not over:
+                try:
+                    text, n_sentences, faults = tagger.tag(chunk, first_line)
+                except ValueError as error:
+                    raise ValueError(f"{name}, {error}") from None
             for line, message in faults:
                 report(f"{name}, line {line}: {message}")
             sink.write(encode(text))
@@ -151,27 +155,3 @@ def encoder(encoding: str) -> Callable[[bytes], bytes]:
         return lambda text: text
     encoder = codecs.getincrementalencoder(encoding)("surrogateescape")
     return lambda text: encoder.encode(text.decode("utf-8", "surrogatepass"))
-
-
-def whole_sentences(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same bytes, cut only after blank lines."""
-    pending = b""
-    for piece in pieces:
-        pending += piece
-        cut = after_last_blank_line(pending)
-        if cut:
-            yield pending[:cut]
-            pending = pending[cut:]
-    if pending:
-        yield pending
-
-
-def after_last_blank_line(text: bytes) -> int:
-    """Where what follows the last blank line begins; 0 where there is none."""
-    end = text.rfind(b"\n") + 1
-    while end > 0:
-        begin = text.rfind(b"\n", 0, end - 1) + 1
-        if not text[begin:end].strip():
-            return end
-        end = begin
-    return 0

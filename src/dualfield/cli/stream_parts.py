@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
-from dualfield.cli.stream import Tagger, after_last_blank_line
+from dualfield.cli.chunks import after_last_blank_line
+from dualfield.cli.stream import Tagger
 
 __all__ = ["InParts"]
 
@@ -36,10 +37,12 @@ class InParts:
 
 def _cut(chunk: bytes, n_parts: int) -> list[bytes]:
     """The same bytes in about equal parts, cut only after blank lines."""
-    parts, begin = [], 0
+    parts, begin, before = [], 0, 0
     for part in range(1, n_parts):
-        end = begin + after_last_blank_line(chunk[begin : len(chunk) * part // n_parts])
+        most = len(chunk) * part // n_parts
+        end = after_last_blank_line(chunk, before, most)  # the part before has looked at all that is before
         if end > begin:
             parts.append(chunk[begin:end])
             begin = end
+        before = most
     return [*parts, chunk[begin:]] if begin < len(chunk) or not parts else parts

@@ -1,7 +1,7 @@
 """Tagging files of attributes and JSON lines, a sequence at a time.
 
-Of CRFsuite's attributes only labels are written, as CRFsuite does, so there a sequence that cannot be read ends the
-stream; of JSON lines it is passed on without labels, unless the user is strict.
+Of CRFsuite's attributes only labels are written, as CRFsuite does, so there a sequence that cannot be read, or is too
+long, ends the stream; of JSON lines it is passed on without labels, unless the user is strict.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import json
 from collections.abc import Callable, Iterator
 from typing import IO
 
+from dualfield.cli.chunks import MOST_TOKENS, Chunk, too_long, whole_lines, whole_sentences
 from dualfield.cli.column_features import Recipe
 from dualfield.cli.data import Given, names_of
-from dualfield.cli.stream import Counts, encoder, open_source, shown, utf8_pieces, whole_sentences
+from dualfield.cli.stream import Counts, encoder, open_source, shown, utf8_pieces
 from dualfield.estimators.chain_model import ChainModel
 from dualfield.features import Tokens
 from dualfield.io.attributes import parse_attributes
@@ -27,7 +28,9 @@ def tag_attributes(path: str, sink: IO[bytes], crf: ChainModel, encoding: str) -
     vocabulary, encode = names_of(crf), encoder(encoding)
     first_line, labelled = 1, 0
     with open_source(path) as source:
-        for chunk in whole_sentences(utf8_pieces(name, source, encoding)):
+        for chunk, over, _ in whole_sentences(utf8_pieces(name, source, encoding)):
+            if over:
+                raise ValueError(f"{name}, line {first_line}: {too_long('a blank line')}")
             X, _, _ = parse_attributes(name, chunk, vocabulary, first_line)
             first_line += chunk.count(b"\n")
             if len(X) == 0:
@@ -52,20 +55,23 @@ def tag_json_lines(
 ) -> Counts:
     """Write every object again, with the labels that the model gives as ``"predicted"``."""
     name, encode = shown(path), encoder(encoding)
-    labelled = passed_on = 0
+    number, labelled, passed_on = 1, 0, 0
     with open_source(path) as source:
-        for number, line in enumerate(_lines(utf8_pieces(name, source, encoding)), 1):
-            if line.strip():
+        for line, over, begins in _lines(utf8_pieces(name, source, encoding)):
+            if begins or (line.strip() and not over):
                 try:
-                    line = _tagged(name, number, line, crf, how)
+                    if over:
+                        raise ValueError(f"{name}, line {number}: {too_long('a line break')}")
+                    line = _tagged(name, number, line, crf, how) + b"\n"
                     labelled += 1
                 except ValueError as error:
                     if strict:
                         raise
                     report(str(error))
                     passed_on += 1
-            sink.write(encode(line + b"\n"))
+            sink.write(encode(line))
             sink.flush()
+            number += line.count(b"\n")
     if labelled + passed_on == 0:
         raise ValueError(f"{name} has no sequences; expected one JSON object a line.")
     if labelled == 0:
@@ -76,6 +82,8 @@ def tag_json_lines(
 def _tagged(name: str, number: int, line: bytes, crf: ChainModel, how: Recipe | Given) -> bytes:
     record, kind = parse_json_line(name, number, line)
     place = f"{name}, line {number}"
+    if len(record[kind]) > MOST_TOKENS:
+        raise ValueError(f"{place}: {too_long('a line break')}")
     if isinstance(how, Given):
         if kind != "features":
             raise ValueError(f'{place}: expected "features", on which the model was trained, found "tokens".')
@@ -97,11 +105,10 @@ def _unlabelled(place: str, rows: list[tuple[str, ...]], recipe: Recipe) -> list
     return rows
 
 
-def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines of a stream as soon as they are whole."""
-    pending = b""
-    for piece in pieces:
-        *whole, pending = (pending + piece).split(b"\n")
-        yield from whole
-    if pending:
-        yield pending
+def _lines(pieces: Iterator[bytes]) -> Iterator[Chunk]:
+    """The lines of a stream as soon as they are whole, and those that are too long part by part."""
+    for chunk in whole_lines(pieces):
+        if chunk.over:
+            yield chunk
+        else:
+            yield from (Chunk(line + b"\n") for line in chunk.text.split(b"\n")[:-1])

@@ -10,6 +10,7 @@ from dualfield.cli.stream import Tagger, open_sink, tag_columns
 from dualfield.io.atomic import check_writable
 from dualfield.io.content import is_crfsuite_model
 from dualfield.io.model_file import read_parts
+from dualfield.threads import thread_count
 
 __all__ = ["tag_file"]
 
@@ -62,9 +63,9 @@ def tag_file(
             if jobs > 1:
                 from dualfield.cli.stream_parts import InParts
 
-                tagger = InParts(tagger, jobs)
+                tagger = InParts(tagger, min(jobs, thread_count(-1)))
         with open_sink(output) as sink:
-            counts = tag_columns(file, sink, tagger, source.widths, encoding, say)
+            counts = tag_columns(file, sink, tagger, source.widths, encoding, say, strict)
     if counts.passed_on:
         total = counts.labelled + counts.passed_on
         say(f"Warning: {counts.passed_on:,} of {total:,} sentences were passed on without labels.")

@@ -325,7 +325,10 @@ class Encoded:
         return self._kept(indices >= 0, indices, vocabulary)
 
     def _kept(
-        self, kept: npt.NDArray[np.bool_], indices: npt.NDArray[Any], vocabulary: Vocabulary | Columns
+        self,
+        kept: npt.NDArray[np.bool_],
+        indices: npt.NDArray[np.int32] | npt.NDArray[np.int64],
+        vocabulary: Vocabulary | Columns,
     ) -> Encoded:
         """Some of the entries, each under a new number."""
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous
 from dualfield.fields import Field
+from dualfield.given_numbers import as_float, check_integer
 from dualfield.random_state import check_random_state
 from dualfield.solution import Certificate, Solution, Status
 from dualfield.solvers import Bound, Run, Solver, resolve
@@ -157,10 +158,9 @@ def _alone(run: Run) -> Iterator[None]:
 
 def check_limits(tol: float, max_passes: int) -> None:
     """Refuse a tolerance or a number of passes that makes no sense."""
-    if not (isinstance(tol, Real) and not isinstance(tol, bool) and math.isfinite(tol) and tol >= 0):
+    if not (isinstance(tol, Real) and not isinstance(tol, bool) and math.isfinite(as_float(tol)) and tol >= 0):
         raise ValueError(f"tol must be a finite number, not negative; got {tol!r}.")
-    if isinstance(max_passes, bool) or not isinstance(max_passes, int | np.integer) or max_passes < 1:
-        raise ValueError(f"max_passes must be a positive integer; got {max_passes!r}.")
+    check_integer("max_passes", max_passes, 1, "a positive integer")
 
 
 def _bind(

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["available_memory", "check_memory", "main_memory"]
+__all__ = ["DoesNotFit", "available_memory", "check_memory", "main_memory"]
 
 _MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+
+
+class DoesNotFit(MemoryError):
+    """Work that needs more memory than there is, refused before it is begun; the message is a sentence."""
 
 
 def main_memory() -> int | None:
@@ -28,7 +32,7 @@ def check_memory(needed: int, what: str, way_out: str) -> None:
     """Refuse work that needs more bytes than are available: `what` it is, and a `way_out`, as clauses."""
     available = available_memory()
     if available is not None and needed > available:
-        raise MemoryError(
+        raise DoesNotFit(
             f"{what} needs about {_shown(needed)} of memory, and {_shown(available)} are available; {way_out}."
         )
 

@@ -6,9 +6,9 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral
 
 from dualfield import _core
+from dualfield.given_numbers import check_integer
 
 __all__ = ["MOST_THREADS", "all_threads", "thread_count", "warn_missing_threads"]
 
@@ -19,11 +19,10 @@ def thread_count(n_jobs: int | None, owner: str = "") -> int:
     """The number of threads that ``n_jobs`` asks for; None means one, −1 all cores."""
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0 or n_jobs < -1:
-        name = f"{owner}: n_jobs" if owner else "n_jobs"
-        raise ValueError(f"{name} must be a positive integer, -1 for all cores, or None; got {n_jobs!r}.")
-    if n_jobs > 0:
-        return min(int(n_jobs), MOST_THREADS)
+    name = f"{owner}: n_jobs" if owner else "n_jobs"
+    number = check_integer(name, n_jobs, -1 if n_jobs == -1 else 1, "a positive integer, -1 for all cores, or None")
+    if number > 0:
+        return min(number, MOST_THREADS)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

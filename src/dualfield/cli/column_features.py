@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dualfield import io
 from dualfield.features.compiled_template import compile_template
+from dualfield.given_numbers import check_integer
 
 if TYPE_CHECKING:
     from dualfield.estimators.chain_model import ChainModel
@@ -135,17 +136,22 @@ def recipe_of(plain: object) -> Recipe:
             "attributes, give --format attributes or jsonl."
         )
     try:
-        width, label, columns = int(plain["width"]), int(plain["label"]), tuple(map(int, plain["columns"]))
+        width, label, *columns = map(_number, (plain["width"], plain["label"], *plain["columns"]))
         if not all(0 <= column < width for column in (label, *columns)):
             raise ValueError(f"it has {width} columns, but refers to {(label, *columns)}")
         layout = Layout(**plain["layout"])
         for name, value in layout._asdict().items():
             if not (isinstance(value, str) or (value is None and name in ("separator", "comment"))):
                 raise ValueError(f"expected a layout of text, found {name}={value!r}")
-        hash_bits = None if plain["hash_bits"] is None else int(plain["hash_bits"])
-        return Recipe(layout, width, label, columns, plain["template"], hash_bits)
+        hash_bits = None if plain["hash_bits"] is None else _number(plain["hash_bits"])
+        return Recipe(layout, width, label, tuple(columns), plain["template"], hash_bits)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"what the model says of column files is damaged: {error}; train it anew.") from error
+
+
+def _number(plain: object) -> int:
+    """A number of a model file: JSON may hold Infinity and fractions in its place."""
+    return check_integer("a number of columns or of bits", plain, 0, "an integer, not negative")
 
 
 def read_by_template(

@@ -1,35 +1,98 @@
-"""How every command behaves: its exit codes, what it says on standard error, and how it ends on bad input."""
+"""How every command behaves: its exit codes, its standard streams, what it says on standard error, and how it ends.
+
+A command may be started with a standard stream closed, or on a full disk. What it needs and cannot have is an error in
+one sentence with exit code 2, like all bad input; what it does not need does not matter.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
+
+from dualfield.io.content import naming
+from dualfield.memory import DoesNotFit
 
 __all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "conducted", "say"]
 
 NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes
 
+# Errors that the input or the machine is the reason of; any other is a mistake of ours and shows where it is.
+_NOT_OURS = (ValueError, TypeError, OSError, LookupError, OverflowError, MemoryError, RecursionError)
+
+# For a closed stream: how its number is opened instead. Use of standard input and output fails as it would on the
+# closed stream; what standard error would say is dropped.
+_STREAMS = (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
+
 
 def say(text: str) -> None:
-    """A line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """A line on standard error, if that takes it."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        _to_nowhere(sys.stderr)
 
 
 def conducted(command: Callable[[], Any]) -> Any:
     """Run a command; bad input ends with one sentence and exit code 2."""
+    _open_closed_streams()
     try:
-        return command()
+        try:
+            result = command()
+        except SystemExit:
+            _flush_output()
+            raise
+        _flush_output()
+        return result
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        code = INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone; nothing is left to say to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOT_CONVERGED
-    except (ValueError, TypeError, OSError, LookupError) as error:
-        text = str(error)
-        if isinstance(error, OSError) and error.filename and error.strerror:
-            text = f"{error.filename}: {error.strerror}."
-        say(f"Error: {text}")
-        sys.exit(BAD_INPUT)
+        code = NOT_CONVERGED  # the reader of our output has gone; nothing is left to say to it
+    except _NOT_OURS as error:
+        say(f"Error: {_sentence(error)}")
+        code = BAD_INPUT
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        _to_nowhere(sys.stdout)  # else Python tries again at its end, and ends with a code of its own
+    sys.exit(code)
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'reading or writing failed'}: {error.strerror}."
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply; flatten it."
+    if isinstance(error, MemoryError) and not isinstance(error, DoesNotFit):
+        return f"memory has run out{f' ({text})' if text else ''}; give less data, or shorter sequences."
+    if isinstance(error, OverflowError):
+        return f"a number is out of range ({text}); give a smaller one."
+    return text
+
+
+def _flush_output() -> None:
+    with naming("standard output"):
+        sys.stdout.flush()
+
+
+def _open_closed_streams() -> None:
+    """Python has None for a stream that is closed, and the next file to be opened would get its number."""
+    for number, (name, flags, mode) in enumerate(_STREAMS):
+        if getattr(sys, name) is None:
+            _open_as(number, flags)
+            setattr(sys, name, open(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False))
+
+
+def _to_nowhere(stream: Any) -> None:
+    with suppress(OSError, ValueError):  # it may have no number
+        _open_as(stream.fileno(), os.O_WRONLY)
+
+
+def _open_as(number: int, flags: int) -> None:
+    descriptor = os.open(os.devnull, flags)
+    if descriptor != number:
+        os.dup2(descriptor, number)
+        os.close(descriptor)

@@ -16,7 +16,7 @@ _SHOWN = 6
 
 
 def demo(
-    sentences: Annotated[int, typer.Option(help="How many sentences to train on.")] = 2000,
+    sentences: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many sentences to train on.")] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of the sentences and of the sampling.")] = 0,
     report: Annotated[str, typer.Option(metavar="HTML", help="Where to write the report.")] = "dualfield-demo.html",
 ) -> None:

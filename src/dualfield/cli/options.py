@@ -9,6 +9,7 @@ import typer
 
 from dualfield.cli.conduct import BAD_INPUT, INTERRUPTED, NOT_CONVERGED, say
 from dualfield.cli.config import read_config
+from dualfield.given_numbers import check_integer
 from dualfield.threads import thread_count
 
 __all__ = [
@@ -71,8 +72,7 @@ SolverName = Enum(
 
 
 def _threads(jobs: int) -> int:
-    if jobs == 0 or jobs < -1:
-        raise ValueError(f"--jobs must be a positive integer, or -1 for all cores; got {jobs}.")
+    check_integer("--jobs", jobs, -1 if jobs == -1 else 1, "a positive integer, or -1 for all cores")
     return thread_count(jobs)
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 from dualfield.cli.chunks import too_long, whole_sentences
 from dualfield.io.atomic import atomic_write
-from dualfield.io.content import GZIP, gzip_faults, is_utf8
+from dualfield.io.content import GZIP, gzip_faults, is_utf8, naming
 
 __all__ = [
     "Counts",
@@ -24,6 +24,7 @@ __all__ = [
     "encoder",
     "open_sink",
     "open_source",
+    "put",
     "shown",
     "tag_columns",
     "utf8_pieces",
@@ -70,8 +71,7 @@ def tag_columns(
                     raise ValueError(f"{name}, {error}") from None
             for line, message in faults:
                 report(f"{name}, line {line}: {message}")
-            sink.write(encode(text))
-            sink.flush()
+            put(sink, encode(text))
             first_line += chunk.count(b"\n")
             labelled += n_sentences
             passed_on += len(faults)
@@ -105,11 +105,20 @@ def open_sink(path: str) -> Iterator[IO[bytes]]:
                 yield packed  # type: ignore[misc]
 
 
+def put(sink: IO[bytes], text: bytes) -> None:
+    """Write at once, for whoever waits at the other end of a pipe."""
+    with naming("standard output" if sink is getattr(sys.stdout, "buffer", None) else "the output"):
+        sink.write(text)
+        sink.flush()
+
+
 @contextmanager
 def open_source(path: str) -> Iterator[Any]:
     """The bytes of a file or of standard input, unpacked."""
     if path == "-":
-        yield _unpacked(getattr(sys.stdin, "buffer", sys.stdin), path)
+        with naming(shown(path)):
+            source = _unpacked(getattr(sys.stdin, "buffer", sys.stdin), path)
+        yield source
     else:
         with open(path, "rb") as file:
             yield _unpacked(file, path)
@@ -131,7 +140,8 @@ def utf8_pieces(name: str, source: Any, encoding: str) -> Iterator[bytes]:
     begun = False
     try:
         while True:
-            piece = source.read1(_CHUNK)
+            with naming(name):
+                piece = source.read1(_CHUNK)
             last = not piece
             if decoder is not None:
                 piece = decoder.decode(piece, final=last).encode("utf-8", "surrogatepass")

@@ -13,7 +13,7 @@ from typing import IO
 from dualfield.cli.chunks import MOST_TOKENS, Chunk, too_long, whole_lines, whole_sentences
 from dualfield.cli.column_features import Recipe
 from dualfield.cli.data import Given, names_of
-from dualfield.cli.stream import Counts, encoder, open_source, shown, utf8_pieces
+from dualfield.cli.stream import Counts, encoder, open_source, put, shown, utf8_pieces
 from dualfield.estimators.chain_model import ChainModel
 from dualfield.features import Tokens
 from dualfield.io.attributes import parse_attributes
@@ -36,8 +36,7 @@ def tag_attributes(path: str, sink: IO[bytes], crf: ChainModel, encoding: str) -
             if len(X) == 0:
                 continue
             text = "".join("\n".join(map(str, labels)) + "\n\n" for labels in crf.predict(X))
-            sink.write(encode(text.encode()))
-            sink.flush()
+            put(sink, encode(text.encode()))
             labelled += len(X)
     if labelled == 0:
         raise ValueError(f"{name} has no sequences; expected lines of a label and attributes with tabs between them.")
@@ -69,8 +68,7 @@ def tag_json_lines(
                         raise
                     report(str(error))
                     passed_on += 1
-            sink.write(encode(line))
-            sink.flush()
+            put(sink, encode(line))
             number += line.count(b"\n")
     if labelled + passed_on == 0:
         raise ValueError(f"{name} has no sequences; expected one JSON object a line.")

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dualfield import _core
+from dualfield.given_numbers import LARGEST
 
 __all__ = [
     "Cell",
@@ -239,7 +240,7 @@ def window(
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST
 
 
 def _text(string: str) -> str:

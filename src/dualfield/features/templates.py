@@ -19,6 +19,7 @@ from dualfield.core_arrays import handed_over
 from dualfield.features.compiled_template import compile_template
 from dualfield.features.rules import Cell, Rule, Transform
 from dualfield.features.template_syntax import parse_crfpp, parse_wapiti
+from dualfield.given_numbers import check_integer
 
 if TYPE_CHECKING:
     from dualfield.features.encoded import Encoded
@@ -297,8 +298,7 @@ def _as_bigram(rule: Rule) -> Rule:
 
 
 def _check_numbering(vocabulary: Vocabulary | Columns | None, min_count: int, hash_bits: int | None) -> None:
-    if isinstance(min_count, bool) or not isinstance(min_count, Integral) or min_count < 1:
-        raise ValueError(f"min_count must be a positive integer; got {min_count!r}.")
+    check_integer("min_count", min_count, 1, "a positive integer")
     if vocabulary is not None and min_count > 1:
         raise ValueError("min_count chooses attributes and so does a vocabulary; give one of them.")
     if hash_bits is None:

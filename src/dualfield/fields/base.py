@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous
+from dualfield.given_numbers import as_float
 from dualfield.memory import check_memory
 from dualfield.solution import Certificate
 
@@ -151,7 +152,7 @@ def only_with_l1(default: Choice, l1: float) -> Choice:
 
 def check_l1(l1: object) -> float:
     """Return ``l1`` as a float, or refuse it."""
-    if not isinstance(l1, Real) or isinstance(l1, bool) or not math.isfinite(float(l1)) or float(l1) < 0:
+    if not isinstance(l1, Real) or isinstance(l1, bool) or not math.isfinite(as_float(l1)) or l1 < 0:
         raise ValueError(f"l1 must be a finite number, not negative; got {l1!r}.")
     return float(l1)
 
@@ -160,7 +161,7 @@ def check_l2(l2: object, l1: float = 0.0) -> float:
     """Return ``l2`` as a float, or refuse it: it is positive, or zero beside a positive ``l1``."""
     if l1 > 0 and isinstance(l2, Real) and not isinstance(l2, bool) and l2 == 0:
         return 0.0
-    if not isinstance(l2, Real) or isinstance(l2, bool) or not math.isfinite(float(l2)) or float(l2) <= 0:
+    if not isinstance(l2, Real) or isinstance(l2, bool) or not math.isfinite(as_float(l2)) or l2 <= 0:
         raise ValueError(f"l2 must be a positive finite number; got {l2!r}.")
     return float(l2)
 

@@ -33,6 +33,7 @@ from dualfield.fields.base import (
 )
 from dualfield.fields.chain_layout import ChainLayout
 from dualfield.fields.chain_masks import check_labels, observed_among
+from dualfield.given_numbers import check_integer
 from dualfield.solution import Certificate
 
 __all__ = ["Chain", "frequent"]
@@ -241,8 +242,7 @@ def frequent(
     known_bigrams: Vocabulary | Columns | None = None,
 ) -> Encoded:
     """Without the attributes and the bigrams that occur at fewer positions; those of ``known`` ones stay."""
-    if isinstance(min_count, bool) or not isinstance(min_count, int | np.integer) or min_count < 1:
-        raise ValueError(f"min_count must be a positive integer; got {min_count!r}.")
+    check_integer("min_count", min_count, 1, "a positive integer")
     if min_count == 1:
         return encoded
     if encoded.bigrams is not None:

@@ -25,6 +25,7 @@ from dualfield.fields.base import (
     check_sample_weight,
 )
 from dualfield.fields.graph_layout import GraphLayout
+from dualfield.given_numbers import check_integer
 from dualfield.solution import Certificate
 
 __all__ = [
@@ -70,8 +71,7 @@ class GraphInference:
             names = ", ".join(map(repr, INFERENCES[:-1])) + f" or {INFERENCES[-1]!r}"
             raise ValueError(f"inference must be {names}; got {self.method!r}.")
         for name, value in (("table_budget", self.table_budget), ("max_sweeps", self.max_sweeps)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a positive integer; got {value!r}.")
+            check_integer(name, value, 1, "a positive integer")
         if not _is_number(self.damping) or not 0 <= self.damping < 1:
             raise ValueError(f"damping must be a number in [0, 1); got {self.damping!r}.")
         if not _is_number(self.tolerance) or not 0 < self.tolerance < math.inf:

@@ -22,6 +22,7 @@ __all__ = [
     "gzip_faults",
     "is_crfsuite_model",
     "is_utf8",
+    "naming",
     "open_text",
     "read_content",
     "read_packed",
@@ -33,7 +34,25 @@ CRFSUITE = b"lCRF"  # and of a model of CRFsuite
 
 def is_utf8(encoding: str) -> bool:
     """Whether bytes of this encoding need no conversion; refuses an encoding that Python does not know."""
-    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+    codec = codecs.lookup(encoding)
+    try:
+        "".encode(encoding, "surrogateescape")
+    except (LookupError, ValueError):
+        raise ValueError(
+            f"{encoding!r} is no encoding of text files; give the one that the file has, such as utf-8 or latin-1."
+        ) from None
+    return codec.name in ("utf-8", "utf-8-sig", "ascii")
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Errors of the system on a stream, which has no name of its own, name it so."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = name
+        raise
 
 
 def gzip_faults() -> tuple[type[Exception], ...]:
@@ -69,7 +88,8 @@ def read_packed(path_or_file: PathLike | IO[Any]) -> tuple[str, str | bytes]:
             name = os.fspath(path_or_file)
             if name == "-":
                 name = "standard input"
-                content = getattr(sys.stdin, "buffer", sys.stdin).read()
+                with naming(name):
+                    content = getattr(sys.stdin, "buffer", sys.stdin).read()
             else:
                 with open(name, "rb") as file:
                     content = file.read()
@@ -116,7 +136,8 @@ def open_text(file: PathLike | IO[str], encoding: str = "utf-8") -> Iterator[IO[
     if not isinstance(file, (str, os.PathLike)):
         yield file
     elif os.fspath(file) == "-":
-        yield sys.stdout
+        with naming("standard output"):
+            yield sys.stdout
     elif os.fspath(file).endswith(".gz"):
         import gzip
 

@@ -34,6 +34,7 @@ from dualfield.io.content import open_text, read_content
 __all__ = ["JsonSequences", "attribute_lists", "parse_json_line", "read_json_lines", "write_json_lines"]
 
 Kind = Literal["tokens", "features"]
+_MOST_NESTED = 100
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,12 @@ def parse_json_line(name: str, number: int, line: bytes) -> tuple[dict[str, Any]
             f"{place}: byte 0x{error.object[error.start]:02x} is not valid utf-8; give the file's own encoding (on the "
             "command line --encoding), from which it is converted."
         ) from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise _nested(place) from None
+    except ValueError as error:
         raise ValueError(f"{place}: it is no JSON ({str(error).rstrip('.')}).") from None
+    if line.count(b"[") + line.count(b"{") > _MOST_NESTED:
+        _check_nesting(place, record)
     if b"\\ud" in line.lower():
         try:
             json.dumps(record, ensure_ascii=False).encode()
@@ -307,6 +312,21 @@ def _check_labels(place: str, labels: Any, length: int) -> None:
     for index, label in enumerate(labels):
         if not isinstance(label, str):
             raise ValueError(f"{place}: expected label {index} to be a string, found {_shown(label)}.")
+
+
+def _check_nesting(place: str, record: Any) -> None:
+    """Refuse what nests deeper than anything here reads: Python's own functions would run out of its stack on it."""
+    level = [record]
+    for _ in range(_MOST_NESTED):
+        inner = (item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer))
+        level = [item for item in inner if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise _nested(place)
+
+
+def _nested(place: str) -> ValueError:
+    return ValueError(f"{place}: its lists and objects nest deeper than {_MOST_NESTED}; flatten them.")
 
 
 def _shown(value: Any) -> str:

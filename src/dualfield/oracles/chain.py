@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dualfield import _core
 from dualfield.core_arrays import contiguous
+from dualfield.given_numbers import check_integer
 from dualfield.random_state import check_random_state
 
 __all__ = [
@@ -84,9 +85,8 @@ def viterbi(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[IntArray, float]:
 
 def kbest(node: npt.ArrayLike, edge: npt.ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
     """The ``min(k, K^T)`` best labellings, shape (·, T), and their scores, best first; possible ones only."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= np.iinfo(np.int64).max:
-        raise ValueError(f"k must be a positive integer; got {k!r}.")
-    labels, scores = _core.chain_kbest(*_potentials(node, edge), int(k))
+    k = check_integer("k", k, 1, "a positive integer")
+    labels, scores = _core.chain_kbest(*_potentials(node, edge), k)
     return labels, scores
 
 
@@ -99,10 +99,9 @@ def sample(
     node: npt.ArrayLike, edge: npt.ArrayLike, n: int, random_state: int | np.random.RandomState | None = None
 ) -> IntArray:
     """``n`` independent exact samples of the labels, shape (n, T)."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise ValueError(f"n must be an integer, not negative; got {n!r}.")
+    n = check_integer("n", n, 0, "an integer, not negative")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    samples: IntArray = _core.chain_sample(*_potentials(node, edge), int(n), seed)
+    samples: IntArray = _core.chain_sample(*_potentials(node, edge), n, seed)
     return samples
 
 

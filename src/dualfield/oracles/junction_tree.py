@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
+from dualfield.given_numbers import check_integer
 from dualfield.oracles.graph_arrays import checked_edges, checked_potentials
 from dualfield.random_state import check_random_state
 
@@ -72,8 +73,7 @@ class JunctionTree:
             ("n_labels", n_labels, 1),
             ("table_budget", table_budget, 1),
         ):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name} must be an integer, at least {least}; got {value!r}.")
+            check_integer(name, value, least, f"an integer, at least {least}")
         self.n_nodes, self.n_labels = int(n_nodes), int(n_labels)
         self.edges = checked_edges(self.n_nodes, edges)
         try:
@@ -117,8 +117,7 @@ class JunctionTree:
         random_state: int | np.random.RandomState | None = None,
     ) -> IntArray:
         """Independent exact samples, shape (n_samples, V)."""
-        if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 0:
-            raise ValueError(f"n_samples must be an integer, not negative; got {n_samples!r}.")
+        check_integer("n_samples", n_samples, 0, "an integer, not negative")
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         samples: IntArray = self._core.sample(*self._potentials(node, edge), int(n_samples), seed)
         return samples

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous
 from dualfield.fields import Field
+from dualfield.given_numbers import as_float, check_integer
 from dualfield.solution import Certificate
 
 __all__ = ["Bound", "MarginalsRun", "Run", "Solver", "check_count", "check_flag", "check_number", "compiled"]
@@ -193,14 +194,13 @@ class Solver(ABC):
 
 def check_number(owner: str, name: str, value: object, inside: Callable[[float], bool], rule: str) -> None:
     """Refuse a parameter that is not a number, or not inside its range."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not inside(float(value)):
+    if isinstance(value, bool) or not isinstance(value, Real) or not inside(as_float(value)):
         raise ValueError(f"{owner}: {name} must be {rule}; got {value!r}.")
 
 
 def check_count(owner: str, name: str, value: object, at_least: int) -> None:
     """Refuse a parameter that is not an integer, or too small."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < at_least:
-        raise ValueError(f"{owner}: {name} must be an integer, at least {at_least}; got {value!r}.")
+    check_integer(f"{owner}: {name}", value, at_least, f"an integer, at least {at_least}")
 
 
 def check_flag(owner: str, name: str, value: object) -> None:

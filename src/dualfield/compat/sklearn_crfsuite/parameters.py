@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from itertools import chain
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from dualfield.estimators import ChainCRF
+from dualfield.given_numbers import check_integer
 from dualfield.solvers import LBFGS, SGD, Perceptron, Solver
 
 __all__ = ["as_chain_crf", "checked_algorithm", "count", "delta_of", "number"]
@@ -98,6 +99,4 @@ def count(name: str, value: object, default: int) -> int:
     """A parameter that is a positive integer."""
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise ValueError(f"{name} must be a positive integer; got {value!r}.")
-    return int(value)
+    return check_integer(name, value, 1, "a positive integer")

@@ -185,3 +185,12 @@ def test_attributes_that_are_too_long_end_the_stream(command: Run) -> None:
         code, out, err = command("tag", "-", "-m", "attributes", stdin=f"D\tw=the\n\n{long}".encode())
         assert (code, out) == (2, "D\n\n")
         assert err == f"Error: standard input, line 3: {RULE} a blank line after it.\n"
+
+
+@pytest.mark.usefixtures("models")
+def test_a_nested_line_of_json_does_not_end_the_stream(command: Run) -> None:
+    nested = f'{{"tokens": ["the"], "x": {"[" * 600}{"]" * 600}}}'
+    code, out, err = command("tag", "-", "-m", "jsonl", stdin=f'{nested}\n{{"tokens": ["the"]}}\n'.encode())
+    assert code == 0
+    assert out.splitlines() == [nested, '{"tokens": ["the"], "predicted": ["D"]}']
+    assert err.startswith("standard input, line 1: its lists and objects nest deeper than 100; flatten them.\n")

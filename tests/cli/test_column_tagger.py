@@ -155,6 +155,13 @@ def put(name: str, value: Any) -> Any:
         ("all", lambda _, d: d.pop("layout"), "it lacks 'layout'"),
         ("all", lambda a, _: a.pop("weights"), "it lacks 'weights'"),
         ("hashed", lambda _, d: d.update(columns=100), "it has 100 columns of arrays, but hash_bits=7"),
+        (
+            "all",
+            lambda _, d: d["column_features"].update(width=float("inf")),
+            "must be an integer, not negative; got inf",
+        ),
+        ("all", lambda _, d: d["column_features"].update(label=1.5), "must be an integer, not negative; got 1.5"),
+        ("all", lambda _, d: d["column_features"].update(columns=[0, 2**70]), "below 2"),
         ("all", lambda _, d: d["column_features"].update(columns=[0]), "a column that it does not see"),
         ("all", lambda _, d: d["column_features"].update(columns=[0, 7]), "it has 3 columns, but refers to"),
         ("all", lambda _, d: d["column_features"]["template"]["rules"][0].update(kind="odd"), "the unknown kind 'odd'"),

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from dualfield import ChainCRF
+from dualfield.cli.conduct import conducted
 from dualfield.datasets import travel_sentences
 from dualfield.io import write_columns
+from dualfield.memory import DoesNotFit
 
 Run = Callable[..., tuple[int, str, str]]
 COMMANDS = ("train", "tag", "eval", "inspect", "convert", "demo")
@@ -184,3 +186,122 @@ def test_an_interrupted_stream_ends_with_130(command: Run) -> None:
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError(), "memory has run out; give less data"),
+        (MemoryError("std::bad_alloc"), "memory has run out (std::bad_alloc); give less data"),
+        (DoesNotFit("a model needs about 9 GB; lower hash_bits."), "a model needs about 9 GB; lower hash_bits."),
+        (RecursionError("maximum recursion depth exceeded"), "the input is nested too deeply"),
+        (OverflowError("int too large"), "a number is out of range (int too large)"),
+        (OSError(28, "No space left on device"), "reading or writing failed: No space left on device."),
+        (OSError(28, "No space left on device", "a.txt"), "a.txt: No space left on device."),
+    ],
+)
+def test_what_the_input_or_the_machine_causes_is_a_sentence_and_2(
+    error: Exception, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command() -> None:
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        conducted(command)
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert err.startswith(f"Error: {message}")
+    assert err.count("\n") == 1
+
+
+def test_a_mistake_of_ours_is_not_hidden() -> None:
+    def command() -> None:
+        raise AssertionError("never")
+
+    with pytest.raises(AssertionError, match="never"):
+        conducted(command)
+
+
+CLOSED_IN, CLOSED_OUT, CLOSED_ERR, FULL = "<&-", ">&-", "2>&-", ">/dev/full"
+NO_INPUT = "Error: standard input: Bad file descriptor."
+NO_OUTPUT = "Error: standard output: Bad file descriptor."
+NO_SPACE = "Error: standard output: No space left on device."
+TAG, TAG_INPUT, SCORE, TRAIN = (
+    "tag train.txt -m m",
+    "tag - -m m",
+    "eval train.txt -m m",
+    "train train.txt --features ner",
+)
+CONVERT = "convert {} - --from columns --to jsonl"
+
+
+@pytest.mark.parametrize(
+    ("redirection", "arguments", "code", "message"),
+    [
+        (CLOSED_IN, TAG, 0, ""),
+        (CLOSED_IN, TAG_INPUT, 2, NO_INPUT),
+        (CLOSED_IN, CONVERT.format("-"), 2, NO_INPUT),
+        (CLOSED_IN, f"{TRAIN} -o m2 -q", 0, ""),
+        (CLOSED_OUT, TAG, 2, NO_OUTPUT),
+        (CLOSED_OUT, f"{TAG} -o tagged.txt", 0, ""),
+        (CLOSED_OUT, SCORE, 2, NO_OUTPUT),
+        (CLOSED_OUT, "inspect m --json", 2, NO_OUTPUT),
+        (CLOSED_OUT, CONVERT.format("train.txt"), 2, NO_OUTPUT),
+        (CLOSED_OUT, "demo --sentences 5", 2, NO_OUTPUT),
+        (CLOSED_OUT, f"{TRAIN} -o m2 -q", 0, ""),
+        (CLOSED_ERR, TAG, 0, ""),
+        (CLOSED_ERR, f"{TRAIN} -o m2", 0, ""),
+        (CLOSED_ERR, "tag none.txt -m m", 2, ""),
+        (f"{CLOSED_IN} {CLOSED_OUT} {CLOSED_ERR}", TAG, 2, ""),
+        (FULL, TAG, 2, NO_SPACE),
+        (FULL, SCORE, 2, NO_SPACE),
+        (FULL, CONVERT.format("train.txt"), 2, NO_SPACE),
+        (FULL, f"{TAG} -o tagged.txt", 0, ""),
+        (f"{FULL} 2>/dev/full", "--help", 2, ""),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_matters_where_it_is_needed(
+    command: Run, redirection: str, arguments: str, code: int, message: str
+) -> None:
+    if "/dev/full" in redirection and not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    assert command("train", "train.txt", "--features", "ner", "-o", "m", "-q", "--tol", "0.1")[0] == 0
+    shell = ["sh", "-c", f'exec "$@" {redirection}', "sh"]
+    done = subprocess.run([*shell, *START, *arguments.split()], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    lines = [line for line in done.stderr.splitlines() if "pass" not in line]  # but for a progress bar
+    assert lines[-1:] == ([message] if message else [])
+    assert "Traceback" not in done.stderr
+    if redirection == CLOSED_ERR:
+        assert "Error" not in done.stdout
+    if "-o tagged.txt" in arguments:
+        assert Path("tagged.txt").stat().st_size > Path("train.txt").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "train.txt", "--features", "ner", "-o", "m"), "--jobs must be a positive integer, or -1 for all"),
+        (("tag", "train.txt", "-m", "one"), "--jobs must be a positive integer, or -1 for all"),
+        (("eval", "train.txt", "-m", "one"), "--jobs must be a positive integer, or -1 for all"),
+    ],
+)
+def test_numbers_beyond_64_bits_are_refused(command: Run, arguments: tuple[object, ...], message: str) -> None:
+    assert command("train", "train.txt", "--features", "ner", "-o", "one", "-q", "--tol", "0.1")[0] == 0
+    code, out, err = command(*arguments, "--jobs", 2**80)
+    assert (code, out) == (2, "")
+    assert err == f"Error: {message} cores, below 2^63; got {2**80}.\n"
+    for option in ("--min-count", "--max-passes"):
+        code, _, err = command("train", "train.txt", "--features", "ner", "-o", "m", option, 2**80)
+        assert code == 2
+        name = option.removeprefix("--").replace("-", "_")
+        assert err == f"Error: {name} must be a positive integer, below 2^63; got {2**80}.\n"
+
+
+@pytest.mark.parametrize("encoding", ["base64", "hex", "rot13", "zip", "idna", "punycode", "undefined"])
+def test_an_encoding_that_is_none_of_text_is_refused(command: Run, encoding: str) -> None:
+    assert command("train", "train.txt", "--features", "ner", "-o", "m", "-q", "--tol", "0.1")[0] == 0
+    for name in ("tag", "eval"):
+        code, out, err = command(name, "train.txt", "-m", "m", "--encoding", encoding)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"Error: {encoding!r} is no encoding of text files; ")

@@ -24,6 +24,25 @@ words = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 numbers = st.integers(-9, 9) | st.floats(-1e9, 1e9)
 
 
+@pytest.mark.parametrize("depth", [101, 300, 600, 3000, 100_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_a_line_that_nests_too_deeply_is_refused_whatever_the_stack(depth: int, opening: str, closing: str) -> None:
+    nested = f"{opening * depth}1{closing * depth}"
+    for line in (
+        nested,
+        f'{{"tokens": ["a"], "x": {nested}}}',
+        f'{{"tokens": {nested}}}',
+        f'{{"features": [{nested}]}}',
+    ):
+        with pytest.raises(ValueError, match=r"^the file, line 1: its lists and objects nest deeper than 100; flatten"):
+            read_json_lines(io.StringIO(line))
+
+
+def test_a_line_may_nest_as_deeply_as_is_said() -> None:
+    line = f'{{"tokens": ["a"], "x": {"[" * 99}{"]" * 99}}}'
+    assert len(read_json_lines(io.StringIO(line))) == 1
+
+
 def read(*records: Any) -> Any:
     return read_json_lines(io.StringIO("\n".join(json.dumps(record) for record in records)))
 
@@ -94,7 +113,7 @@ GOOD = '{"tokens": ["a"], "labels": ["A"]}'
     ("line", "message"),
     [
         ("{", "line 2: it is no JSON (Expecting property name"),
-        ("[" * 100_000, "line 2: it is no JSON ("),
+        ("[" * 100_000, "line 2: its lists and objects nest deeper than 100"),
         ('["a"]', 'line 2: expected a JSON object, found ["a"].'),
         ("{}", 'line 2: expected either "tokens" or "features", found neither.'),
         ('{"tokens": ["a"], "features": [["a"]]}', 'line 2: expected either "tokens" or "features", found both'),

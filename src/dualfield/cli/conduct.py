@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from io import UnsupportedOperation
 from typing import Any
 
 from dualfield.io.content import naming
@@ -53,9 +54,7 @@ def conducted(command: Callable[[], Any]) -> Any:
     except _NOT_OURS as error:
         say(f"Error: {_sentence(error)}")
         code = BAD_INPUT
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
+    if _output_fails():
         _to_nowhere(sys.stdout)  # else Python tries again at its end, and ends with a code of its own
     sys.exit(code)
 
@@ -63,7 +62,8 @@ def conducted(command: Callable[[], Any]) -> Any:
 def _sentence(error: Exception) -> str:
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'reading or writing failed'}: {error.strerror}."
+        place = "standard output" if _output_fails() else "reading or writing failed"
+        return f"{error.filename or place}: {error.strerror}."
     if isinstance(error, RecursionError):
         return "the input is nested too deeply; flatten it."
     if isinstance(error, MemoryError) and not isinstance(error, DoesNotFit):
@@ -76,6 +76,18 @@ def _sentence(error: Exception) -> str:
 def _flush_output() -> None:
     with naming("standard output"):
         sys.stdout.flush()
+
+
+def _output_fails() -> bool:
+    """Whether standard output takes nothing more."""
+    try:
+        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), b"")
+    except UnsupportedOperation:
+        return False  # it is no file
+    except (OSError, ValueError):
+        return True
+    return False
 
 
 def _open_closed_streams() -> None:

@@ -104,7 +104,10 @@ def train(
 
     Example: dualfield train train.crfsuite --format attributes --config options.toml -o chunker.safetensors
     """
+    from dualfield.driver import check_limits
+
     check_writable(output)
+    check_limits(tol, max_passes)
     _check_jobs(solver.value, jobs)
     data = read_for_training(
         file,
@@ -166,13 +169,12 @@ def _check_jobs(solver: str, jobs: int) -> None:
 
 def _trained(data: Labelled, parameters: dict[str, Any], jobs: int) -> ChainModel:
     """What ``ChainCRF(**parameters).fit`` does, as the plain model."""
-    from dualfield.driver import check_limits, solve
+    from dualfield.driver import solve
     from dualfield.estimators.chain_model import ChainModel
     from dualfield.fields import Chain
 
     of_run = ("solver", "tol", "max_passes", "random_state")
     of_field = [name for name in parameters if name not in (*of_run, "verbose")]
-    check_limits(parameters["tol"], parameters["max_passes"])
     for encoded in (data.X, data.X.bigrams):
         if encoded is not None and isinstance(encoded.vocabulary, features.Vocabulary):
             encoded.vocabulary.release_table()

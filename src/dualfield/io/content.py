@@ -36,7 +36,7 @@ def is_utf8(encoding: str) -> bool:
     """Whether bytes of this encoding need no conversion; refuses an encoding that Python does not know."""
     codec = codecs.lookup(encoding)
     try:
-        "".encode(encoding, "surrogateescape")
+        "a".encode(encoding, "surrogateescape").decode(encoding, "surrogateescape")
     except (LookupError, ValueError):
         raise ValueError(
             f"{encoding!r} is no encoding of text files; give the one that the file has, such as utf-8 or latin-1."

@@ -1,7 +1,7 @@
 """The command line. Results go to standard output, everything else to standard error.
 
 Exit codes: 0 all is well, 1 training did not converge and ``--strict-convergence`` was given (or the reader of our
-output has gone), 2 bad input, 130 interrupted.
+output has gone), 2 bad input, or memory, disk or a stream that is missing, 130 interrupted.
 """
 
 from __future__ import annotations

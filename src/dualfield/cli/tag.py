@@ -41,7 +41,8 @@ def tag(
     labels as "predicted". CRFsuite's attributes: the labels, one a line, as CRFsuite does.
 
     The file has the columns of the training file, with or without the label, and is laid out like it unless you say so.
-    Sentences that cannot be read are reported and passed on unlabelled; with attributes they end the command.
+    Sentences that cannot be read, or have more than 16 MiB or 1,000,000 tokens, are reported and passed on unlabelled;
+    with attributes they end the command.
 
     Example: dualfield tag test.txt -m chunker.safetensors
 

@@ -155,6 +155,9 @@ text::Transform transform_of(const GivenTransform& given) {
         {"match", text::Operation::match},
         {"gazetteer", text::Operation::gazetteer}};
     const auto& [name, length, pattern, entries] = given;
+    // A search for names looks so far ahead at every token.
+    constexpr std::size_t most_words = 100;
+    for (const auto& words : entries) require(words.size() <= most_words, "a name of a gazetteer has over 100 words");
     text::Transform transform{one_of(operations, name), length, nullptr, entries};
     if (transform.operation == text::Operation::test || transform.operation == text::Operation::match)
         transform.pattern = std::make_shared<text::Pattern>(pattern);

@@ -65,7 +65,7 @@ class AttributeReader {
         if (line.front() == '@') return declaration(line);
         const std::size_t tab = line.find('\t');
         if (has_value(line.substr(0, tab)))
-            fault("the label '" + std::string(line.substr(0, tab)) + "' has a colon; write \\: for a colon in a name");
+            fault("the label '" + brief(line.substr(0, tab)) + "' has a colon; write \\: for a colon in a name");
         file_.labels.push_back(file_.label_names.intern(name_));
         here_.clear();
         while (!line.empty()) {
@@ -80,7 +80,7 @@ class AttributeReader {
     void attribute(std::string_view field) {
         if (field.empty()) return;
         const double value = has_value(field) ? number(value_, field) : 1.0;
-        if (name_.empty()) fault("expected an attribute before the colon of '" + std::string(field) + "', found none");
+        if (name_.empty()) fault("expected an attribute before the colon of '" + brief(field) + "', found none");
         const Code code = given_ ? given_->find(name_) : file_.attributes.names->intern(name_);
         if (code != kNone) here_.push_back({code, value});
     }
@@ -89,11 +89,10 @@ class AttributeReader {
         const std::size_t end = line.find_last_not_of("\t ") + 1;
         const bool weight = has_value(line.substr(0, end)) && name_ == "@weight" && !value_.empty();
         if (!weight)
-            fault("expected a label, or a declaration such as @weight:2, found '" + std::string(line.substr(0, end)) +
-                  "'");
+            fault("expected a label, or a declaration such as @weight:2, found '" + brief(line.substr(0, end)) + "'");
         if (declared_) fault("the sequence has two weights; keep one");
         weight_ = number(value_, line);
-        if (weight_ < 0) fault("the weight of a sequence must not be negative, found " + std::string(value_));
+        if (weight_ < 0) fault("the weight of a sequence must not be negative, found " + brief(value_));
         declared_ = true;
     }
 
@@ -119,8 +118,8 @@ class AttributeReader {
         double value = 0.0;
         const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
         if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value))
-            fault("expected a finite number after the colon of '" + std::string(field) + "', found '" +
-                  std::string(text) + "'; write \\: for a colon in a name");
+            fault("expected a finite number after the colon of '" + brief(field) + "', found '" + brief(text) +
+                  "'; write \\: for a colon in a name");
         return value;
     }
 

@@ -104,6 +104,15 @@ inline std::size_t valid_length(std::string_view text) {
     return at;
 }
 
+// A text as messages quote it: not more than can be read at a glance.
+inline std::string brief(std::string_view text) {
+    constexpr std::size_t longest = 60;  // bytes
+    if (text.size() <= longest) return std::string(text);
+    std::size_t end = longest;
+    while (end > 0 && continuation(text, end)) --end;
+    return std::string(text.substr(0, end)) + "...";
+}
+
 // What to say of a byte that is not part of a well-formed code point.
 inline std::string not_utf8(char byte) {
     char hex[8];

@@ -110,7 +110,7 @@ class Pattern {
     static constexpr std::size_t kLongest = 1000;  // bounds the steps for a character of the text
 
     [[noreturn]] static void refuse(std::string_view source, const char* reason) {
-        throw std::invalid_argument("the regular expression \"" + std::string(source) + "\" " + reason + ".");
+        throw std::invalid_argument("the regular expression \"" + brief(source) + "\" " + reason + ".");
     }
 
     static Item escaped(CodePoint c) {

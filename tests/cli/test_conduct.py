@@ -60,6 +60,8 @@ def test_options_come_from_a_file_and_the_command_line_wins(command: Run) -> Non
         ("l2 = true", "c.toml: expected l2 to be a string or a number, found True."),
         ("min-count = 2\nmin_count = 2", "c.toml: 'min_count' stands twice"),
         ("l2 = ", "c.toml is no TOML file: "),
+        ("#" * 20_000, "c.toml has more than 16,384 bytes, which no file of options needs"),
+        ("l2 = " + "[" * 8000, "the input is nested too deeply"),
     ],
 )
 def test_mistakes_in_the_file_are_named(command: Run, text: str, message: str) -> None:
@@ -305,3 +307,12 @@ def test_an_encoding_that_is_none_of_text_is_refused(command: Run, encoding: str
         code, out, err = command(name, "train.txt", "-m", "m", "--encoding", encoding)
         assert (code, out) == (2, "")
         assert err.startswith(f"Error: {encoding!r} is no encoding of text files; ")
+
+
+def test_bytes_that_are_no_text_are_no_separator(command: Run) -> None:
+    assert command("train", "train.txt", "--features", "ner", "-o", "m", "-q", "--tol", "0.1")[0] == 0
+    for what in ("separator", "comment"):
+        code, out, err = command("tag", "train.txt", "-m", "m", f"--{what}", "\udcff")
+        assert (code, out) == (2, "")
+        assert err.startswith(f"Error: the {what} must be a string without line breaks, at least one character; found")
+        assert err.count("\n") == 1

@@ -174,3 +174,11 @@ def test_a_weight_counts_for_its_sequence_wherever_it_stands() -> None:
 def test_mistakes_are_named_with_their_line(text: str | bytes, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         read(text)
+
+
+@pytest.mark.parametrize("line", ["A\ta{}", "A{}:\tb", "@{}", "A\tb:1é{}", "A\tb:{}", "@weight:-{}"])
+def test_a_long_field_is_quoted_in_part(line: str) -> None:
+    field = "é:1" * 100_000 if "weight" not in line else "1" * 100
+    with pytest.raises(ValueError, match=r"^line 1: ") as caught:
+        core.read_attributes(line.format(field).encode(), None, 1)
+    assert len(str(caught.value)) < 400

@@ -104,3 +104,9 @@ def test_any_text_is_a_pattern_or_refused(pattern: str, word: str) -> None:
         assert "regular expression" in refusal
     else:
         assert span is None or 0 <= span[0] <= span[1] <= len(word)
+
+
+def test_a_long_pattern_is_quoted_in_part() -> None:
+    with pytest.raises(ValueError, match="is longer than 1000 characters") as caught:
+        core.match_pattern("é" * 100_000, "")
+    assert len(str(caught.value)) < 200

@@ -411,3 +411,11 @@ def test_slices_and_copies_encode_alike() -> None:
         plain = Tokens.from_rows(part.rows())
         assert template.encode(part).vocabulary == template.encode(plain).vocabulary
         assert_same_encoded(template.encode(pickle.loads(pickle.dumps(part))), template.encode(plain))
+
+
+def test_names_of_a_gazetteer_are_of_a_length_that_names_have() -> None:
+    """Where a name may begin, a search looks ahead as far as names go: that must not be the whole sentence."""
+    longest = gazetteer([" ".join("a" * 100)])
+    assert Template([Rule((Cell(0, 0, (longest,)),))]).strings([("a",)] * 100)[-1] == ["I"]
+    with pytest.raises(ValueError, match="a name of a gazetteer has over 100 words"):
+        Template([Rule((Cell(0, 0, (gazetteer([" ".join("a" * 101)]),)),))])

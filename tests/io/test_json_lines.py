@@ -185,3 +185,12 @@ def test_tokens_and_features_are_not_confused() -> None:
         read({"tokens": ["a"]}).encoded()
     with pytest.raises(ValueError, match='has no labels; add "labels"'):
         read({"tokens": ["a"]}).encoded_labels()
+
+
+@pytest.mark.parametrize("place", [0, 1, 6, 7, 12])
+def test_the_first_line_that_cannot_be_encoded_is_found(place: int) -> None:
+    lines = ['{"features": [["a"], ["b"]]}'] * 13
+    lines[place] = '{"features": [["a"], [1]]}'
+    lines[12] = '{"features": [["a"], [1]]}'
+    with pytest.raises(ValueError, match=rf"^the file, line {place + 1}: position 1 has the attribute 1"):
+        read_json_lines(io.StringIO("\n".join(lines))).encoded()

@@ -18,6 +18,7 @@ import typer
 
 __all__ = ["read_config"]
 
+_LONGEST = 1 << 14  # bytes; reading TOML may take time quadratic in them
 _NOT_FROM_FILES = ("config", "help")
 
 
@@ -56,7 +57,10 @@ def _options(context: typer.Context) -> dict[str, Any]:
 def _content(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
-            return tomllib.load(file)
+            content = file.read(_LONGEST + 1)
+        if len(content) > _LONGEST:
+            raise ValueError(f"{path} has more than {_LONGEST:,} bytes, which no file of options needs; shorten it.")
+        return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}.") from None
 

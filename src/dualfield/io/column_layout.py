@@ -14,9 +14,9 @@ def column_layout(format: str, separator: str | None, comment: str | None, docst
     if docstart not in ("drop", "keep"):
         raise ValueError(f"docstart must be 'drop' or 'keep'; found {docstart!r}.")
     for what, text in (("separator", separator), ("comment", comment)):
-        if text is not None and (not text or "\n" in text):
+        if text is not None and (not text or "\n" in text or not _is_unicode(text)):
             raise ValueError(
-                f"the {what} must be a string without line breaks, at least one character; found {text!r}."
+                f"the {what} must be a string without line breaks, at least one character; found {text!r:.60}."
             )
         if text is not None and format == "conllu":
             raise ValueError(f"CoNLL-U fixes the {what}; leave it out, or choose the format 'columns'.")
@@ -29,3 +29,12 @@ def column_layout(format: str, separator: str | None, comment: str | None, docst
         "fewest": 10 if conllu else 0,
         "most": 10 if conllu else 0,
     }
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it holds characters only: arguments may hold bytes that are none, as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -86,13 +86,25 @@ class JsonSequences:
         try:
             return encode(self.sequences, vocabulary)
         except (TypeError, ValueError):
-            for line, sequence in zip(self.lines, self.sequences, strict=True):
-                try:
-                    encode([sequence], vocabulary)
-                except (TypeError, ValueError) as error:
-                    text = str(error).replace(" of sequence 0", "")
-                    raise ValueError(f"{self.name}, line {line}: {text}") from None
+            first = self._first_refused(vocabulary)
+            try:
+                encode([self.sequences[first]], vocabulary)
+            except (TypeError, ValueError) as error:
+                text = str(error).replace(" of sequence 0", "")
+                raise ValueError(f"{self.name}, line {self.lines[first]}: {text}") from None
             raise
+
+    def _first_refused(self, vocabulary: Vocabulary | Columns | None) -> int:
+        """The first sequence that cannot be encoded, if one cannot be by itself, found by halving."""
+        begin, end = 0, len(self.sequences)
+        while end - begin > 1:
+            middle = (begin + end) // 2
+            try:
+                encode(self.sequences[begin:middle], vocabulary)
+                begin = middle
+            except (TypeError, ValueError):
+                end = middle
+        return begin
 
     def check_labelled(self) -> list[list[str]]:
         """The labels; raises ValueError if the file has none."""

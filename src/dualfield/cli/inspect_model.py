@@ -9,6 +9,8 @@ import typer
 from dualfield.cli.data import load_model
 from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import AsJson, ConfigFile
+from dualfield.io.content import is_crfsuite_model
+from dualfield.io.model_file import has_checksum
 
 if TYPE_CHECKING:
     from dualfield.estimators.chain_model import ChainModel
@@ -34,7 +36,8 @@ def inspect(
     from dualfield.inspection.bigrams import has_bigram
     from dualfield.inspection.weights import has_attribute
 
-    crf = load_model(model)
+    crf = load_model(model)  # refuses a file whose checksum is wrong
+    checksum = "ok" if not is_crfsuite_model(model) and has_checksum(model) else "none"
     tables: dict[str, Table] = {}
     if attribute is not None:
         name: str | int = attribute
@@ -52,11 +55,13 @@ def inspect(
         if crf.bigram_vocabulary_ is not None:
             tables["bigrams"] = top_bigrams(crf, top)
     if as_json:
-        print_json({"model": model_record(crf), **{key: table.records() for key, table in tables.items()}})
+        record = model_record(crf) | {"checksum": checksum}
+        print_json({"model": record, **{key: table.records() for key, table in tables.items()}})
         return
     if label is None and attribute is None:
         print(f"{len(crf.classes_)} labels, {sizes(crf)}, {len(crf.weights_):,} weights")
-        print(crf.solution_.message, end="\n\n")
+        print(crf.solution_.message)
+        print(f"checksum: {checksum}", end="\n\n")
     print("\n\n".join(map(str, tables.values())))
 
 

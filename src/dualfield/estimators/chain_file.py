@@ -60,7 +60,7 @@ def save(crf: ChainModel, path: str | os.PathLike[str], dtype: npt.DTypeLike) ->
     }
     if bigrams is not None:
         description["bigram_columns"] = None if isinstance(bigrams, Vocabulary) else len(bigrams)
-    write_model(path, arrays, description, 1 if bigrams is None else 2)
+    write_model(path, arrays, description)
 
 
 def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:

@@ -49,7 +49,7 @@ def classes_of(labels: list[Any]) -> npt.NDArray[Any]:
 
 def weights_of(arrays: Arrays, dimension: int) -> npt.NDArray[np.float64]:
     """The weights of a model, as many as its layout has."""
-    weights = typed(arrays, "weights", np.float64, np.float32).astype(np.float64)
+    weights = typed(arrays, "weights", np.float64, np.float32).astype(np.float64, copy=False)
     if weights.shape != (dimension,):
         raise ValueError(f"it should have {dimension} weights but has {weights.shape}")
     if not np.isfinite(weights).all():

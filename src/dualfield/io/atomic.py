@@ -1,25 +1,41 @@
 """Files that are either written whole or not at all.
 
-:func:`atomic_write` writes beside the target and puts the result in its place at the end, so an error or a
-Ctrl-C leaves the old file as it was. :func:`check_writable` asks, before an hour of training, whether there
-is a place to write to.
+:func:`atomic_write` writes beside the target and puts the result in its place at the end, so an error, a Ctrl-C or a
+power cut leaves the old file as it was. :func:`check_writable` tries, before an hour of training, whether that would
+work.
+
+What a killed program has left behind, the next one that writes the same target removes. A writer holds a lock on its
+temporary file, and the system frees the lock when the writer ends, however it ends: a temporary file whose lock can be
+taken belongs to nobody.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, Literal
 
+try:
+    import fcntl
+except ImportError:  # a system without such locks: nothing is locked, and nothing removed
+    fcntl = None  # type: ignore[assignment]
+
 __all__ = ["atomic_write", "check_writable"]
 
 PathLike = str | os.PathLike[str]
 
+_STEM = 100  # bytes: with what is added, far from 255, and from the 143 of encrypted folders
+_BLOCK = 4096  # bytes: whoever may write none of them has no room
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+
 
 def check_writable(path: PathLike) -> None:
-    """Raise unless a file can be written at ``path``.
+    """Raise unless a file can be written at ``path``, which is tried: a file beside it appears and goes.
 
     Parameters
     ----------
@@ -28,8 +44,9 @@ def check_writable(path: PathLike) -> None:
 
     Raises
     ------
-    FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError
-        With one sentence that names the path and the reason.
+    OSError
+        FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError or another, with one sentence that
+        names the path and the reason.
 
     Examples
     --------
@@ -38,31 +55,16 @@ def check_writable(path: PathLike) -> None:
         ...
     FileNotFoundError: cannot write 'missing/a.txt': the folder 'missing' does not exist; create it first.
     """
-    shown, target = os.fspath(path), os.path.realpath(path)
-    folder = os.path.dirname(target)
-    shown_folder = os.path.dirname(shown) or "."
-    if not shown:
-        raise FileNotFoundError("cannot write to an empty path; give a file name.")
-    if os.path.isdir(target):
-        raise IsADirectoryError(f"cannot write {shown!r}: it is a folder; give a file name.")
-    if os.path.exists(target):
-        if not os.access(target, os.W_OK):
-            raise PermissionError(f"cannot write {shown!r}: the file is write-protected; choose another name.")
-        if not os.path.isfile(target):
-            return  # a device or a pipe: written in place
-    if not os.path.exists(folder):
-        # a/b.txt/c: the first part that is there may be a file
-        there = folder
-        while not os.path.exists(there):
-            there = os.path.dirname(there)
-        if os.path.isdir(there):
-            raise FileNotFoundError(
-                f"cannot write {shown!r}: the folder {shown_folder!r} does not exist; create it first."
-            )
-    if not os.path.isdir(folder):
-        raise NotADirectoryError(f"cannot write {shown!r}: {shown_folder!r} is not a folder; choose another path.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"cannot write {shown!r}: the folder {shown_folder!r} is not writable; choose another.")
+    target = _target(path)
+    if _in_place(target):
+        return
+    with _explained(path):
+        temporary, descriptor = _create_temporary(target)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(bytes(_BLOCK))
+        finally:
+            os.unlink(temporary)
 
 
 @contextmanager
@@ -95,24 +97,135 @@ def atomic_write(path: PathLike, mode: Literal["w", "wb"] = "w", *, encoding: st
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb'; found {mode!r}.")
-    check_writable(path)
-    target = os.path.realpath(path)
+    target = _target(path)
     options: dict[str, Any] = {} if mode == "wb" else {"encoding": encoding, "newline": "\n"}
-    if os.path.exists(target) and not os.path.isfile(target):
+    if _in_place(target):
         with open(target, mode, **options) as file:
             yield file
         return
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(6).hex()}.tmp")
-    # 0o666 less the umask, like any new file; tempfile's 0o600 would lock out the user's colleagues
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    with _explained(path):
+        temporary, descriptor = _create_temporary(target)
+    lock = os.dup(descriptor)  # shares the lock, which has to outlive the file that the caller writes to
     try:
-        with open(descriptor, mode, **options) as file:
+        with _explained(path, _NO_ROOM), open(descriptor, mode, **options) as file:
             yield file
-        if os.path.exists(target):
-            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
-        os.replace(temporary, target)
+        with _explained(path):
+            _sync(lock)
+            if os.path.exists(target):
+                os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+            os.replace(temporary, target)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+    finally:
+        os.close(lock)
+    _sync_folder(os.path.dirname(target))
+
+
+def _target(path: PathLike) -> str:
+    """The file that is meant, links followed; refuses what cannot be one, and a file that is write-protected."""
+    shown, target = os.fspath(path), os.path.realpath(path)
+    folder = os.path.dirname(target)
+    shown_folder = os.path.dirname(shown) or "."
+    if not shown:
+        raise FileNotFoundError("cannot write to an empty path; give a file name.")
+    if os.path.isdir(target):
+        raise IsADirectoryError(f"cannot write {shown!r}: it is a folder; give a file name.")
+    if not os.path.exists(folder):
+        # a/b.txt/c: the first part that is there may be a file
+        there = folder
+        while not os.path.exists(there):
+            there = os.path.dirname(there)
+        if os.path.isdir(there):
+            raise FileNotFoundError(
+                f"cannot write {shown!r}: the folder {shown_folder!r} does not exist; create it first."
+            )
+    if not os.path.isdir(folder):
+        raise NotADirectoryError(f"cannot write {shown!r}: {shown_folder!r} is not a folder; choose another path.")
+    with _explained(path), suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.stat(target).st_mode):
+            if not os.access(target, os.W_OK):  # not tried: to open a pipe waits for its reader
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        else:
+            # It could be replaced all the same, but somebody has protected it.
+            os.close(os.open(target, os.O_WRONLY))
+    return target
+
+
+def _in_place(target: str) -> bool:
+    """Whether it is a device or a pipe."""
+    return os.path.exists(target) and not os.path.isfile(target)
+
+
+@contextmanager
+def _explained(path: PathLike, only: tuple[int, ...] = ()) -> Iterator[None]:
+    """Errors of the system, or ``only`` some, as a sentence that names the path."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or (only and error.errno not in only):
+            raise
+        reason = os.strerror(error.errno)
+        raise type(error)(
+            f"cannot write {os.fspath(path)!r}: {reason[0].lower()}{reason[1:]}; choose another path."
+        ) from error
+
+
+def _create_temporary(target: str) -> tuple[str, int]:
+    """A new file beside the target, locked; what dead writers of the target have left is removed."""
+    folder, name = os.path.split(target)
+    stem = name
+    while len(os.fsencode(stem)) > _STEM:
+        stem = stem[:-1]
+    _remove_leftovers(folder, stem)
+    while True:
+        temporary = os.path.join(folder, f".{stem}.{os.urandom(6).hex()}.tmp")
+        # 0o666 less the umask, like any new file; tempfile's 0o600 would lock out the user's colleagues
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        if fcntl is None:
+            return temporary, descriptor
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.path.exists(temporary):
+            return temporary, descriptor
+        os.close(descriptor)  # another writer took it for a leftover, before it was locked
+
+
+def _remove_leftovers(folder: str, stem: str) -> None:
+    if fcntl is None:
+        return
+    ours = re.compile(re.escape(f".{stem}.") + r"[0-9a-f]{12}\.tmp")
+    with suppress(OSError):  # a folder that one may write to, but not list
+        for name in filter(ours.fullmatch, os.listdir(folder)):
+            with suppress(OSError):  # not ours to open, or locked: its writer lives
+                _remove_if_free(os.path.join(folder, name))
+
+
+def _remove_if_free(path: str) -> None:
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+    finally:
+        os.close(descriptor)
+
+
+def _sync(descriptor: int) -> None:
+    """The content is on the disk before the name is."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
+def _sync_folder(folder: str) -> None:
+    """The new name is on the disk; some systems cannot say so."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

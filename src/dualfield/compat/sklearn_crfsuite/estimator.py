@@ -25,6 +25,7 @@ from dualfield.driver import Progress, solve
 from dualfield.estimators import ChainCRF
 from dualfield.features import encode, encode_labels
 from dualfield.fields import Chain
+from dualfield.io.atomic import check_writable
 from dualfield.reporting import ProgressBar
 
 __all__ = ["CRF"]
@@ -160,6 +161,8 @@ class CRF(BaseEstimator):
         if (X_dev is None) != (y_dev is None):
             given, missing = ("X_dev", "y_dev") if y_dev is None else ("y_dev", "X_dev")
             raise ValueError(f"{given} was given without {missing}; give both or none.")
+        if self.model_filename is not None:
+            check_writable(self.model_filename)
         model = as_chain_crf(self, algorithm)
         sequences, labels = _without_empty(_sequences(X), y)
         encoded = encode(sequences)

@@ -1,4 +1,5 @@
-// The tagger of column files. Arrays may be any buffers, so that a model file is used where it lies, without NumPy.
+// The tagger of column files. Arrays may be any buffers, so that a model file is used where it lies, without NumPy. What is
+// checked here keeps the tagger within its arrays; what a model has to be, the reader of model files says.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -37,17 +38,6 @@ ChainShape shape_of(Index K, const Vector<std::int32_t>& transitions, bool bias,
     return shape;
 }
 
-template <class Number>
-void check_weights(const Vector<Number>& weights, Index dimension) {
-    const auto found = static_cast<Index>(weights.shape(0));
-    if (found != dimension)
-        throw nb::value_error(
-            ("it should have " + std::to_string(dimension) + " weights but has " + std::to_string(found)).c_str());
-    bool finite = true;  // no way out of the loop, which then goes over many weights at a time
-    for (Index d = 0; d < found; ++d) finite &= std::abs(weights.data()[d]) <= std::numeric_limits<Number>::max();
-    require(finite, "some weights are not finite");
-}
-
 void make_tagger(ColumnTagger* self, const text::Template& source, const std::vector<std::size_t>& columns,
                  const std::string& separator, const std::string& comment, bool conllu, bool drop_docstart,
                  std::size_t fewest, std::size_t most, bool tolerant, std::shared_ptr<text::StringTable> names,
@@ -69,7 +59,8 @@ void make_tagger(ColumnTagger* self, const text::Template& source, const std::ve
     ChainShape shape = shape_of(K, transitions, bias, begin, end);
     const Index dense = static_cast<Index>(shape.transitions.size()) + K * (bias + begin + end);
     const Index dimension = (pairs ? pairs->size() : attributes * K) + dense;
-    std::visit([&](const auto& given) { check_weights(given, dimension); }, weights);
+    std::visit([&](const auto& given) { require(Index(given.shape(0)) == dimension, "weights of another number"); },
+               weights);
     std::vector<double> widened;
     if (const auto* single = std::get_if<Vector<float>>(&weights))
         widened.assign(single->data(), single->data() + dimension);

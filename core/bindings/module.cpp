@@ -20,6 +20,7 @@ void bind_clique_solvers(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tagging(nanobind::module_& m);
 void bind_attribute_files(nanobind::module_& m);
+void bind_model_checks(nanobind::module_& m);
 
 namespace {
 
@@ -59,4 +60,5 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     dualfield::bind_text(m);
     dualfield::bind_tagging(m);
     dualfield::bind_attribute_files(m);
+    dualfield::bind_model_checks(m);
 }

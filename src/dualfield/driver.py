@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from numbers import Real
 from threading import Lock
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous
 from dualfield.fields import Field
-from dualfield.given_numbers import as_float, check_integer
+from dualfield.parameters import check_limits
 from dualfield.random_state import check_random_state
 from dualfield.solution import Certificate, Solution, Status
 from dualfield.solvers import Bound, Run, Solver, resolve
@@ -154,13 +153,6 @@ def _alone(run: Run) -> Iterator[None]:
         yield
     finally:
         _in_use.discard(id(run))
-
-
-def check_limits(tol: float, max_passes: int) -> None:
-    """Refuse a tolerance or a number of passes that makes no sense."""
-    if not (isinstance(tol, Real) and not isinstance(tol, bool) and math.isfinite(as_float(tol)) and tol >= 0):
-        raise ValueError(f"tol must be a finite number, not negative; got {tol!r}.")
-    check_integer("max_passes", max_passes, 1, "a positive integer")
 
 
 def _bind(

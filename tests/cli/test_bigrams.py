@@ -13,9 +13,9 @@ from dualfield import ChainCRF
 from dualfield.cli.column_features import recipe_of
 from dualfield.cli.column_tagger import column_tagger
 from dualfield.datasets import travel_sentences
+from dualfield.estimators.chain_contents import read_chain
 from dualfield.features import Columns, Tokens
 from dualfield.io import read_tokens, write_columns
-from dualfield.io.model_file import read_parts
 
 Run = Callable[..., tuple[int, str, str]]
 CRFPP = "U00:%x[0,0]\nU01:%x[-1,0]\nB01:%x[0,0]\nB\n"
@@ -96,12 +96,12 @@ def test_the_command_line_trains_what_the_estimator_trains(command: Run, folder:
 
 def test_the_tagger_of_the_core_refuses_bigrams(command: Run, folder: Path) -> None:
     trained(command, "--features", "crfpp.txt")
-    parts, description = read_parts("m")
-    recipe = recipe_of(description["column_features"])
-    for message in ("it has bigrams, which the tagger of the core does not know", "the template makes bigrams, which"):
-        with pytest.raises(ValueError, match=f"^'m' cannot be used as a ChainCRF: {message}"):
-            column_tagger("m", parts, description, recipe, recipe.layout, False)
-        description.pop("bigram_columns", None)
+    contents = read_chain("m")
+    recipe = recipe_of(contents.description["column_features"])
+    with pytest.raises(ValueError, match=r"^'m' has bigrams, which the tagger of the core does not know"):
+        column_tagger(contents, recipe, recipe.layout, False)
+    with pytest.raises(ValueError, match="the template makes bigrams, which this tagger does not know"):
+        column_tagger(contents._replace(bigrams=None), recipe, recipe.layout, False)
 
 
 def test_sizes_and_tables_show_bigrams(command: Run, folder: Path) -> None:

@@ -18,9 +18,10 @@ from dualfield.cli.column_features import Layout, Recipe, recipe_of
 from dualfield.cli.column_tagger import column_tagger
 from dualfield.cli.model_tagger import ModelTagger
 from dualfield.estimators import ChainModel
+from dualfield.estimators.chain_contents import read_chain
 from dualfield.features import Template, Tokens
 from dualfield.features.rules import Cell, Rule, suffix, window
-from dualfield.io.model_file import read_model, read_parts, write_model
+from dualfield.io.model_file import read_model, write_model
 from tests.model_files import sealed
 
 WORDS = ["a", "b", "Abc", "né", "9", "x-y"]
@@ -66,9 +67,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tagger_of(path: Path, strict: bool = False, separator: str | None = None) -> Any:
-    parts, description = read_parts(path)
-    recipe = recipe_of(description.get("column_features"))
-    return column_tagger(str(path), parts, description, recipe, Layout(separator=separator), strict)
+    contents = read_chain(path)
+    recipe = recipe_of(contents.description["column_features"])
+    return column_tagger(contents, recipe, Layout(separator=separator), strict)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,20 +143,29 @@ def put(name: str, value: Any) -> Any:
     [
         ("all", put("weights", lambda w: w[:-1]), "it should have 108 weights but has 107"),
         ("all", put("weights", lambda w: w * np.inf), "some weights are not finite"),
-        ("all", put("weights", lambda w: w.astype(np.int64)), "its weights are of type 'q', not 'd' or 'f'"),
+        ("all", put("weights", lambda w: w.astype(np.int64)), "its weights are of type int64, not float64 or float32"),
         ("all", put("transitions", lambda t: t[::-1]), "its transitions are damaged"),
         ("all", put("transitions", lambda t: t + 1), "its transitions are damaged"),
-        ("all", put("vocabulary_offsets", lambda o: o[::-1]), "bounds must begin with 0"),
-        ("all", put("vocabulary_text", lambda t: t * 0 + 97), "stands twice"),
-        ("observed", put("row_labels", lambda r: r + 3), "a row label is out of range"),
-        ("observed", put("row_starts", lambda r: r[1:] - r[1]), "row_labels must have|observed pairs is damaged"),
+        (
+            "all",
+            put("vocabulary_offsets", lambda o: o[::-1]),
+            "vocabulary_offsets are damaged: bounds",
+        ),
+        ("all", put("vocabulary_text", lambda t: t * 0 + 97), "a name occurs twice"),
+        ("observed", put("row_labels", lambda r: r + 3), "observed pairs is damaged"),
+        ("observed", put("row_starts", lambda r: r[1:] - r[1]), "observed pairs is damaged"),
         ("constrained", put("allowed_begin", lambda b: b[1:]), "its masks of constraints are damaged"),
         ("all", lambda _, d: d.update(classes=["b", "a"]), "its labels are damaged"),
         ("all", lambda _, d: d.update(classes=["a", "b"]), "weights|transitions"),
         ("all", lambda _, d: d.update(estimator="GraphCRF"), "a model of another kind, 'GraphCRF'"),
         ("all", lambda _, d: d.pop("layout"), "it lacks 'layout'"),
         ("all", lambda a, _: a.pop("weights"), "it lacks 'weights'"),
-        ("hashed", lambda _, d: d.update(columns=100), "it has 100 columns of arrays, but hash_bits=7"),
+        ("hashed", lambda _, d: d.update(columns=100), "it should have 318 weights but has 402"),
+        (
+            "hashed",
+            lambda _, d: d["column_features"].update(hash_bits=8),
+            "128 columns of arrays, but hash_bits=8",
+        ),
         (
             "all",
             lambda _, d: d["column_features"].update(width=float("inf")),
@@ -170,8 +180,8 @@ def put(name: str, value: Any) -> Any:
         ("all", lambda _, d: d["column_features"]["template"].pop("outside"), "'outside'"),
         ("all", lambda _, d: d["column_features"]["layout"].update(separator=7), "a layout of text, found separator=7"),
         ("all", lambda _, d: d["column_features"]["layout"].update(colour="red"), "damaged"),
-        ("all", lambda _, d: d["column_features"].update(hash_bits=50), "hash_bits from 1 to 30|columns of arrays"),
-        ("all", lambda _, d: d.pop("column_features"), "was not trained on a column file"),
+        ("all", lambda _, d: d["column_features"].update(hash_bits=50), "hash_bits from 1 to 30"),
+        ("all", lambda _, d: d.update(column_features=None), "was not trained on a column file"),
         ("all", lambda _, d: d["column_features"]["template"]["rules"][0].update(pieces=[{"column": 0}]), "damaged"),
     ],
 )

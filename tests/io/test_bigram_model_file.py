@@ -63,7 +63,7 @@ def changed(name: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]
     [
         ({}, changed("bigram_pairs", lambda a: a + 1), "its table of bigrams is damaged"),
         ({}, changed("bigram_pairs", lambda a: a[::-1].copy()), "its table of bigrams is damaged"),
-        ({}, changed("bigram_pairs", lambda a: a.reshape(3, 3)), "its table of bigrams is damaged"),
+        ({}, changed("bigram_pairs", lambda a: a.reshape(3, 3)), "its bigram_pairs are damaged"),
         ({}, changed("bigram_pairs", lambda a: a.astype(np.int64)), "its bigram_pairs are of type int64"),
         ({}, changed("bigram_pairs", lambda a: a[:-1]), "it should have"),
         ({}, lambda arrays: {k: v for k, v in arrays.items() if k != "bigram_pairs"}, "it lacks 'bigram_pairs'"),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dualfield.cli.column_features import Recipe
 from dualfield.cli.column_tagger import column_tagger
 from dualfield.cli.conduct import say
 from dualfield.cli.data import GIVEN, GIVEN_BY_CRFSUITE, input_of, layout_of, load_model
 from dualfield.cli.stream import Tagger, open_sink, tag_columns
+from dualfield.estimators.chain_contents import ChainContents, read_chain
 from dualfield.io.atomic import check_writable
 from dualfield.io.content import is_crfsuite_model
-from dualfield.io.model_file import read_parts
 from dualfield.threads import thread_count
+
+if TYPE_CHECKING:
+    from dualfield.estimators.chain_model import ChainModel
 
 __all__ = ["tag_file"]
 
@@ -30,9 +35,10 @@ def tag_file(
     """Label a file; the arguments are the options of the command."""
     if output != "-":
         check_writable(output)
-    parts, description = ({}, {"column_features": GIVEN_BY_CRFSUITE}) if is_crfsuite_model(model) else read_parts(model)
-    bigrams = "bigram_columns" in description
-    source = input_of(description.get("column_features"), format, bigrams)
+    contents = None if is_crfsuite_model(model) else read_chain(model)
+    plain = GIVEN_BY_CRFSUITE if contents is None else contents.description["column_features"]
+    bigrams = contents is not None and contents.bigrams is not None
+    source = input_of(plain, format, bigrams)
     layout = layout_of(source, format, separator, comment, docstart)
     if jobs > 1 and layout.format == "jsonl":
         raise ValueError(
@@ -42,7 +48,7 @@ def tag_file(
         # With the model as the estimators have it, which takes NumPy; a column file does without.
         from dualfield.cli.tag_sequences import tag_attributes, tag_json_lines
 
-        crf = load_model(model)
+        crf = _in_python(model, contents)
         crf.n_jobs = jobs
         with open_sink(output) as sink:
             if layout.format == "attributes":
@@ -51,15 +57,16 @@ def tag_file(
                 counts = tag_json_lines(file, sink, crf, source, encoding, strict, say)
     else:
         assert isinstance(source, Recipe)
+        assert contents is not None
         tagger: Tagger
         if bigrams:
             from dualfield.cli.model_tagger import ModelTagger
 
-            crf = load_model(model)
+            crf = _in_python(model, contents)
             crf.n_jobs = jobs
             tagger = ModelTagger(crf, source, layout, strict)
         else:
-            tagger = column_tagger(model, parts, description, source, layout, strict)
+            tagger = column_tagger(contents, source, layout, strict)
             if jobs > 1:
                 from dualfield.cli.stream_parts import InParts
 
@@ -69,3 +76,13 @@ def tag_file(
     if counts.passed_on:
         total = counts.labelled + counts.passed_on
         say(f"Warning: {counts.passed_on:,} of {total:,} sentences were passed on without labels.")
+
+
+def _in_python(model: str, contents: ChainContents | None) -> ChainModel:
+    """The model as the estimators have it."""
+    if contents is None:
+        return load_model(model)
+    from dualfield.estimators.chain_file import model_of
+    from dualfield.estimators.chain_model import ChainModel
+
+    return model_of(ChainModel, contents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ from dualfield.estimators.model_parts import (
     parameters_of,
     plain_parameters,
     plain_solution,
+    rounded,
     solution_of,
     weights_of,
 )
@@ -23,7 +25,7 @@ from dualfield.estimators.training import check_parameters
 from dualfield.features import GridEncoding
 from dualfield.features.encoded_grids import check_grid_parameters
 from dualfield.fields import GraphLayout
-from dualfield.io.model_file import DAMAGED, read_model, refusal, write_model
+from dualfield.io.model_file import DAMAGED, clause, read_model, refusal, write_model
 
 if TYPE_CHECKING:
     from dualfield.estimators.graph_model import GraphModel
@@ -47,7 +49,13 @@ def save(crf: GraphModel, path: str | os.PathLike[str], dtype: npt.DTypeLike) ->
         "encoding": None if encoding is None else dataclasses.asdict(encoding),
         "solution": plain_solution(crf.solution_),
     }
-    write_model(path, {"weights": crf.weights_.astype(dtype)}, description)
+    arrays: Arrays = {"weights": rounded(crf.weights_, dtype)}
+    as_read = json.loads(json.dumps(description))
+    try:
+        _restore(type(crf), arrays, as_read)
+    except DAMAGED as error:
+        raise ValueError(f"the model cannot be saved: {clause(error)}.") from error
+    write_model(path, arrays, description)
 
 
 def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:

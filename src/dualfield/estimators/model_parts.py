@@ -9,21 +9,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.estimators.chain_contents import check_solution, checked_labels
+from dualfield.io.model_file import Part
 from dualfield.solution import Solution
 
 if TYPE_CHECKING:
     from dualfield.io.model_file import Arrays
 
 __all__ = [
+    "array_of",
     "check_dtype",
     "classes_of",
     "parameters_of",
+    "parts_of",
     "plain_parameters",
     "plain_solution",
+    "rounded",
     "solution_of",
     "typed",
     "weights_of",
 ]
+
+_CODES = {"d": "d", "f": "f", "q": "q", "l": "q", "i": "i", "B": "B"}  # of arrays, and as files have them
 
 
 def check_dtype(dtype: npt.DTypeLike) -> None:
@@ -39,12 +46,34 @@ def typed(arrays: Arrays, name: str, *types: type) -> npt.NDArray[Any]:
     return arrays[name]
 
 
-def classes_of(labels: list[Any]) -> npt.NDArray[Any]:
-    """The labels of a model, which are sorted and of one type."""
-    kinds = set(map(type, labels))
-    if len(labels) < 2 or kinds not in ({str}, {int}) or labels != sorted(set(labels)):
-        raise ValueError("its labels are damaged")
-    return np.array(labels)
+def array_of(part: Part) -> npt.NDArray[Any]:
+    """An array of the file, as an array of our own."""
+    return np.array(part.numbers).reshape(part.shape)
+
+
+def parts_of(arrays: Arrays) -> dict[str, Part]:
+    """Arrays as they would be read from a file."""
+    parts = {}
+    for name, array in arrays.items():
+        content = np.ascontiguousarray(array).data.cast("B") if array.size else memoryview(b"")
+        parts[name] = Part(array.shape, content.cast(_CODES[array.dtype.char]))  # type: ignore[call-overload]
+    return parts
+
+
+def classes_of(labels: Any) -> npt.NDArray[Any]:
+    """The labels of a model as an array."""
+    return np.array(checked_labels(labels))
+
+
+def rounded(weights: npt.NDArray[np.float64], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The weights as a file is to have them; refuses those that are not finite."""
+    with np.errstate(over="ignore"):
+        stored = weights.astype(dtype, copy=False)
+    if not np.isfinite(weights).all():
+        raise ValueError("the model cannot be saved: some weights are not finite; train it again.")
+    if not np.isfinite(stored).all():
+        raise ValueError(f"the model cannot be saved: some weights are too large for {stored.dtype}; choose float64.")
+    return stored
 
 
 def weights_of(arrays: Arrays, dimension: int) -> npt.NDArray[np.float64]:
@@ -98,5 +127,6 @@ def plain_solution(solution: Solution) -> dict[str, Any]:
 
 def solution_of(plain: dict[str, Any], weights: npt.NDArray[np.float64]) -> Solution:
     """The solution that was written down, with these weights and no history."""
+    check_solution(plain)
     values: dict[str, Any] = {name: np.nan if value is None else value for name, value in plain.items()}
     return Solution(weights=weights, history={}, **values)

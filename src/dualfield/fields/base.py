@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -13,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous
-from dualfield.given_numbers import as_float
 from dualfield.memory import check_memory
+from dualfield.parameters import check_l1, check_l2
 from dualfield.solution import Certificate
 
 __all__ = [
@@ -148,22 +147,6 @@ class Field(ABC):
 def only_with_l1(default: Choice, l1: float) -> Choice:
     """The solver that "auto" stands for: of those that take l1 there is only one."""
     return Choice("lbfgs", "it is the only one that takes an l1 penalty") if l1 > 0 else default
-
-
-def check_l1(l1: object) -> float:
-    """Return ``l1`` as a float, or refuse it."""
-    if not isinstance(l1, Real) or isinstance(l1, bool) or not math.isfinite(as_float(l1)) or l1 < 0:
-        raise ValueError(f"l1 must be a finite number, not negative; got {l1!r}.")
-    return float(l1)
-
-
-def check_l2(l2: object, l1: float = 0.0) -> float:
-    """Return ``l2`` as a float, or refuse it: it is positive, or zero beside a positive ``l1``."""
-    if l1 > 0 and isinstance(l2, Real) and not isinstance(l2, bool) and l2 == 0:
-        return 0.0
-    if not isinstance(l2, Real) or isinstance(l2, bool) or not math.isfinite(as_float(l2)) or l2 <= 0:
-        raise ValueError(f"l2 must be a positive finite number; got {l2!r}.")
-    return float(l2)
 
 
 def check_label_count(n_labels: int) -> None:

@@ -30,7 +30,17 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, npt.NDArray[Any]]
 
-__all__ = ["DAMAGED", "FORMAT_VERSION", "Part", "has_checksum", "read_model", "read_parts", "refusal", "write_model"]
+__all__ = [
+    "DAMAGED",
+    "FORMAT_VERSION",
+    "Part",
+    "clause",
+    "has_checksum",
+    "read_model",
+    "read_parts",
+    "refusal",
+    "write_model",
+]
 
 FORMAT_VERSION = 3  # what is written: 2 brought bigrams, 3 the checksum
 _CHECKSUM_SINCE = 3
@@ -113,14 +123,14 @@ def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Part], dict[str,
         header = _header(content)
         metadata = header.pop("__metadata__", {})
     except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{shown!r} is not a model file, or it is damaged: {_clause(error)}.") from error
+        raise ValueError(f"{shown!r} is not a model file, or it is damaged: {clause(error)}.") from error
     size = int.from_bytes(content[:8], "little")
     version = _version(shown, metadata)
     _check_checksum(shown, version, content, 8 + size)
     try:
         parts = {name: _part(name, entry, content, size) for name, entry in header.items()}
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{shown!r} is not a model file, or it is damaged: {_clause(error)}.") from error
+        raise ValueError(f"{shown!r} is not a model file, or it is damaged: {clause(error)}.") from error
     try:
         description = json.loads(metadata["model"])
     except (KeyError, ValueError, TypeError, RecursionError) as error:
@@ -139,10 +149,11 @@ def has_checksum(path: str | os.PathLike[str]) -> bool:
 
 def refusal(path: str | os.PathLike[str], kind: str, error: BaseException) -> ValueError:
     """The sentence that says why a file is no model of this kind."""
-    return ValueError(f"{os.fspath(path)!r} cannot be used as a {kind}: {_clause(error)}.")
+    return ValueError(f"{os.fspath(path)!r} cannot be used as a {kind}: {clause(error)}.")
 
 
-def _clause(error: BaseException) -> str:
+def clause(error: BaseException) -> str:
+    """What an error says, to be put into a sentence."""
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
 
 

@@ -165,8 +165,7 @@ def _vocabulary(parts: Mapping[str, Part], columns: Any, name: str) -> tuple[_co
     offsets = _numbers(parts, f"{name}_offsets", "q")
     text = _numbers(parts, f"{name}_text", "B")
     try:
-        # copies, so that names do not keep the rest of the file in memory
-        names = _core.Names(memoryview(bytes(text)), memoryview(bytes(offsets)).cast("q"))
+        names = _core.Names(text, offsets)
     except ValueError as error:
         raise ValueError(f"its {name}_offsets are damaged: {error}") from None
     if len(names) != len(offsets) - 1:

@@ -74,7 +74,7 @@ def model_of(kind: type[Model], contents: ChainContents) -> Model:
     description, arrays = contents.description, {name: array_of(part) for name, part in contents.parts.items()}
     crf = kind._of_parameters(description["parameters"])
     classes = np.array(contents.labels)
-    vocabulary = _vocabulary_of(contents.names, contents.n_attributes)
+    vocabulary = _vocabulary_of(arrays, description["columns"], "vocabulary")
     rows = None if contents.rows is None else (arrays["row_starts"], arrays["row_labels"])
     bias, begin, end = (description["layout"][name] for name in ("bias", "begin", "end"))
     rules = None
@@ -82,7 +82,7 @@ def model_of(kind: type[Model], contents: ChainContents) -> Model:
         rules = Constraints(contents.labels, **{name: arrays[f"allowed_{name}"].astype(bool) for name in MASKS})
     bigram_vocabulary, pairs = None, None
     if contents.bigrams is not None:
-        bigram_vocabulary = _vocabulary_of(contents.bigrams.names, contents.bigrams.size)
+        bigram_vocabulary = _vocabulary_of(arrays, description["bigram_columns"], "bigram_vocabulary")
         starts = arrays.get("bigram_starts")
         pairs = BigramLayout(contents.bigrams.size, len(classes), arrays["bigram_pairs"], starts)
     size, transitions = contents.n_attributes, arrays["transitions"]
@@ -95,9 +95,12 @@ def model_of(kind: type[Model], contents: ChainContents) -> Model:
     return crf
 
 
-def _vocabulary_of(names: _core.Names | None, size: int) -> Vocabulary | Columns:
+def _vocabulary_of(arrays: Arrays, columns: int | None, name: str) -> Vocabulary | Columns:
     """The names of attributes, or how many columns there are."""
-    return Columns(size) if names is None else Vocabulary.from_core(names)
+    if columns is not None:
+        return Columns(columns)
+    # not the names of the contents, which would keep the whole file in memory
+    return Vocabulary.from_core(_core.Names(arrays[f"{name}_text"], arrays[f"{name}_offsets"]))
 
 
 def plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:

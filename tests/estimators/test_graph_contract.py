@@ -117,21 +117,28 @@ def test_a_saved_grid_keeps_its_encoding(tmp_path: Path) -> None:
         GridCRF().save(tmp_path / "other.safetensors")
 
 
-DAMAGES: dict[str, Any] = {
-    "layout": {"n_labels": 7},
-    "classes": ["b", "a"],
-    "encoding": {"mean_difference": -1.0},
-    "parameters": {"l2": -1.0},
-}
+DAMAGES: list[tuple[str, Any]] = [
+    ("layout", {"n_labels": 7}),
+    ("layout", {"n_labels": 3.0}),
+    ("layout", {"bias": 1}),
+    ("layout", {"edge_scale": True}),
+    ("classes", ["b", "a"]),
+    ("classes", ["a\0", "b", "c"]),
+    ("classes", [1, 2, 2**70]),
+    ("encoding", {"mean_difference": -1.0}),
+    ("encoding", {"neighbours": 4.0}),
+    ("parameters", {"l2": -1.0}),
+    ("solution", {"message": 7}),
+    ("solution", {"passes": "many"}),
+]
 
 
-@pytest.mark.parametrize("part", DAMAGES)
-def test_a_damaged_model_is_refused(part: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("part", "change"), DAMAGES)
+def test_a_damaged_model_is_refused(part: str, change: Any, tmp_path: Path) -> None:
     X, y = images()
     path = tmp_path / "model.safetensors"
     GridCRF(edge_features="contrast", random_state=0).fit(X, y).save(path)
     arrays, description = read_model(path)
-    change = DAMAGES[part]
     description[part] = description[part] | change if isinstance(change, dict) else change
     write_model(path, arrays, description)
     refuses(ValueError, "cannot be used as a GridCRF", lambda: GridCRF.load(path))

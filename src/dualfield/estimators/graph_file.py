@@ -74,8 +74,9 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
     check_parameters(crf)
     classes = classes_of(description["classes"])
     layout = GraphLayout(**description["layout"])
-    sizes = (layout.n_attributes, layout.n_edge_features)
-    if layout.n_labels != len(classes) or any(type(size) is not int or size < 0 for size in sizes):
+    sizes = (layout.n_labels, layout.n_attributes, layout.n_edge_features)
+    sound = layout.n_labels == len(classes) and all(type(size) is int and size >= 0 for size in sizes)
+    if not sound or type(layout.bias) is not bool or type(layout.edge_scale) not in (int, float):
         raise ValueError("its layout is damaged")
     weights = weights_of(arrays, layout.dimension)
     if description["encoding"] is not None:
@@ -91,7 +92,9 @@ def _check_encoding(encoding: GridEncoding, layout: GraphLayout) -> None:
     """Refuse an encoding that would not give the features that the layout has weights for."""
     check_grid_parameters(encoding.neighbours, None if encoding.edge_features == "given" else encoding.edge_features)
     contrast = encoding.edge_features == "contrast"
-    sound = (encoding.n_attributes, encoding.n_edge_features) == (layout.n_attributes, layout.n_edge_features)
+    numbers = (encoding.neighbours, encoding.n_attributes, encoding.n_edge_features)
+    sound = all(type(number) is int for number in numbers)
+    sound &= (encoding.n_attributes, encoding.n_edge_features) == (layout.n_attributes, layout.n_edge_features)
     mean = encoding.mean_difference
     if not sound or contrast != (mean is not None) or not (mean is None or (np.isfinite(mean) and mean > 0)):
         raise ValueError("its encoding of images is damaged")

@@ -16,8 +16,8 @@ LARGEST = 2**63 - 1
 _SHOWN_BITS = 200  # Python refuses to write out very large integers
 
 
-def check_integer(name: str, value: object, least: int, rule: str) -> int:
-    """The integer, if it is one of at least ``least`` that the core can count to; ``rule`` says so in words.
+def check_integer(name: str, value: object, least: int, rule: str, most: int = LARGEST) -> int:
+    """The integer, if it is one from ``least`` to ``most``; ``rule`` says so in words.
 
     Examples
     --------
@@ -27,11 +27,11 @@ def check_integer(name: str, value: object, least: int, rule: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be {rule}; got {value!r}.")
     number = int(value)
-    if least <= number <= LARGEST:
+    if least <= number <= most:
         return number
     bits = number.bit_length()
     shown = repr(number) if bits <= _SHOWN_BITS else f"one of {bits} bits"
-    raise ValueError(f"{name} must be {rule}{', below 2^63' if number > LARGEST else ''}; got {shown}.")
+    raise ValueError(f"{name} must be {rule}{f', below 2^{most.bit_length()}' if number > most else ''}; got {shown}.")
 
 
 def as_float(value: Any) -> float:

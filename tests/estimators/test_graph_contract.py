@@ -128,6 +128,9 @@ DAMAGES: list[tuple[str, Any]] = [
     ("encoding", {"mean_difference": -1.0}),
     ("encoding", {"neighbours": 4.0}),
     ("parameters", {"l2": -1.0}),
+    ("parameters", {"inference": "loopy"}),
+    ("parameters", {"prediction": 7}),
+    ("parameters", {"table_budget": 10**30}),
     ("solution", {"message": 7}),
     ("solution", {"passes": "many"}),
 ]
@@ -161,6 +164,7 @@ def test_a_damaged_model_is_refused(part: str, change: Any, tmp_path: Path) -> N
         ({"edge_weights": "ising"}, "edge_weights='ising' needs exactly two labels; y has 3"),
         ({"prediction": "best"}, "prediction must be 'auto', 'map' or 'max-marginals'; got 'best'"),
         ({"damping": 2}, "damping must be"),
+        ({"table_budget": 10**30}, "table_budget must be a positive integer below"),
         ({"inference": "pseudo_likelihood", "damping": 2}, "damping must be"),
         ({"n_jobs": 0}, "n_jobs must be"),
     ],

@@ -72,6 +72,8 @@ def load(kind: type[Model], path: str | os.PathLike[str]) -> Model:
 def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> Model:
     crf = kind(**parameters_of(description["parameters"]))
     check_parameters(crf)
+    crf._inference()  # refuses what predicting would refuse
+    crf._check_prediction()
     classes = classes_of(description["classes"])
     layout = GraphLayout(**description["layout"])
     sizes = (layout.n_labels, layout.n_attributes, layout.n_edge_features)

@@ -70,8 +70,8 @@ class GraphInference:
         if self.method not in INFERENCES:
             names = ", ".join(map(repr, INFERENCES[:-1])) + f" or {INFERENCES[-1]!r}"
             raise ValueError(f"inference must be {names}; got {self.method!r}.")
-        for name, value in (("table_budget", self.table_budget), ("max_sweeps", self.max_sweeps)):
-            check_integer(name, value, 1, "a positive integer")
+        check_integer("table_budget", self.table_budget, 1, "a positive integer")
+        check_integer("max_sweeps", self.max_sweeps, 1, "a positive integer", most=2**31 - 1)
         if not _is_number(self.damping) or not 0 <= self.damping < 1:
             raise ValueError(f"damping must be a number in [0, 1); got {self.damping!r}.")
         if not _is_number(self.tolerance) or not 0 < self.tolerance < math.inf:

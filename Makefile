@@ -4,6 +4,7 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+MINUTES ?= 10
 
 VENV := .venv
 SANITIZE := .venv-sanitize
@@ -13,10 +14,10 @@ EDITABLE := --no-build-isolation -C cmake.define.DUALFIELD_DEVELOPMENT=ON
 
 # Folders are listed too: their times tell of removed files.
 BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find core) $(shell find src -type d -not -name __pycache__)
-CORE_SOURCES := $(shell find core tests/tsan -name '*.[ch]pp' -o -name '*.[ch]')
+CORE_SOURCES := $(shell find core tests/tsan tests/fuzz -name '*.[ch]pp' -o -name '*.[ch]')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs sanitize tsan bench papers papers-quick clean
+.PHONY: help demo test lint docs sanitize tsan fuzz bench papers papers-quick clean
 
 help:
 	@echo "make demo      build, then train and evaluate a small model, and write its report"
@@ -25,6 +26,7 @@ help:
 	@echo "make docs      build the site into site/, refusing warnings"
 	@echo "make sanitize  run the tests of the core under the address and undefined-behaviour sanitizers"
 	@echo "make tsan      run what works on several threads under the thread sanitizer"
+	@echo "make fuzz      try random and hostile input for MINUTES=10, under the sanitizers"
 	@echo "make bench     compare with CRFsuite on CoNLL-2000"
 	@echo "make papers-quick  the papers' figures at reduced size, in minutes, into build/papers-quick"
 	@echo "make papers    the papers' figures in full, for hours, into benchmarks/results; goes on where it stopped"
@@ -57,8 +59,9 @@ papers papers-quick: $(VENV)/.bench
 # Python itself is not instrumented, so the runtime comes first by preloading; libstdc++ goes with it, or the
 # sanitizer cannot follow C++ exceptions. CPython never frees everything, so leaks say nothing. Capturing only
 # Python's own output lets the report of a crash through.
+PRELOAD = $(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)
 sanitize: $(SANITIZE)/.test
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	LD_PRELOAD="$(PRELOAD)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	$(SANITIZE)/bin/python -m pytest -n $(WORKERS) --thin 16 --capture=sys tests/core tests/fields tests/solvers \
 		tests/features/test_templates.py tests/features/test_tokens.py tests/cli/test_column_tagger.py
@@ -70,6 +73,26 @@ tsan: build/tsan/threads
 build/tsan/threads: tests/tsan/threads.cpp $(CORE_SOURCES)
 	@mkdir -p $(@D)
 	$(CXX) -std=c++20 -O1 -g -fopenmp-simd -Wall -Wextra -fsanitize=thread -pthread -Icore $< -o $@
+
+# A driver a target: the target tells which blocks it runs, the driver does not. The target comes first, so that of
+# functions which both have, the instrumented one is kept. The library's assertions see an index out of range.
+FUZZERS := $(patsubst tests/fuzz/targets/%.cpp,build/fuzz/%,$(wildcard tests/fuzz/targets/*.cpp))
+FUZZ_FLAGS := -std=c++20 -O2 -g1 -fopenmp-simd -Wall -Wextra -D_GLIBCXX_ASSERTIONS -Icore -Itests/fuzz \
+	-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
+
+fuzz: $(FUZZERS) $(SANITIZE)/.test
+	$(SANITIZE)/bin/python tests/fuzz/everything.py --minutes $(MINUTES) --workers $(WORKERS) --preload "$(PRELOAD)"
+
+$(FUZZERS): build/fuzz/%: build/fuzz/%.o build/fuzz/driver.o
+	$(CXX) $(FUZZ_FLAGS) $^ -o $@
+
+build/fuzz/driver.o: tests/fuzz/driver.cpp
+	@mkdir -p $(@D)
+	$(CXX) $(FUZZ_FLAGS) -c $< -o $@
+
+build/fuzz/%.o: tests/fuzz/targets/%.cpp $(CORE_SOURCES)
+	@mkdir -p $(@D)
+	$(CXX) $(FUZZ_FLAGS) -fsanitize-coverage=trace-pc -c $< -o $@
 
 clean:
 	rm -rf $(VENV) $(SANITIZE) build dist site .pytest_cache .hypothesis .mypy_cache .ruff_cache

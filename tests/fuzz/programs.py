@@ -212,11 +212,7 @@ def graph(random: Random, call: Call, folder: str) -> None:
         if random.random() < 0.3:
             given["edge_features"] = word(random, None, "contrast", "difference")
         X = hostile.images(random, sizes, 2)
-        y = (
-            [np.array([random.choice(names) for _ in range(_pixels(x))]).reshape(_shape(x)) for x in X]
-            if isinstance(X, list)
-            else None
-        )
+        y: Any = [_label_image(random, x, names) for x in X] if isinstance(X, list) else None
     else:
         X, y = hostile.graphs(random, sizes, 2), hostile.labels(random, sizes, names)
     kind = dualfield.GridCRF if grid else dualfield.GraphCRF
@@ -237,12 +233,15 @@ def graph(random: Random, call: Call, folder: str) -> None:
         _save_and_load(random, call, crf, folder, kind)
 
 
+def _label_image(random: Random, x: Any, names: list[Any]) -> Any:
+    image = np.empty(_shape(x), dtype=object)
+    for pixel in np.ndindex(image.shape):
+        image[pixel] = random.choice(names)
+    return image if random.random() < 0.5 else image.tolist()
+
+
 def _shape(x: Any) -> tuple[int, ...]:
     return np.shape(x)[:2] if len(np.shape(x)) >= 2 else (1, 1)
-
-
-def _pixels(x: Any) -> int:
-    return int(np.prod(_shape(x)))
 
 
 def softmax(random: Random, call: Call, folder: str) -> None:

@@ -38,7 +38,7 @@ def verdict(error: BaseException) -> str:
     if "/sklearn/" in where or any(mark in message for mark in _PLAIN):
         return "refused"
     if not ours:
-        return f"{kind} not of ours at {where} [{line:.60}]: {message:.160}"
+        return f"{kind} not of ours at {where} [{line:.80}]: {message:.100}"
     if not message.strip() or isinstance(error, KeyError):
         return f"{kind} without a sentence at {where}"
     return "refused"

@@ -21,6 +21,7 @@ from typing import Any
 SECONDS_A_CALL = 10.0
 MOST_MEMORY = 2 << 30  # bytes that a worker may have in memory, of which Python and NumPy need a tenth
 _BATCH = 25  # seeds handed over at a time
+_MOST = 300  # different defects, after which a run ends
 
 Program = Callable[[int, Callable[[str], None]], dict[str, int]]  # (seed, say) -> how many calls ended how
 
@@ -35,13 +36,20 @@ class Report:
 
     programs: int = 0
     calls: Counter[str] = field(default_factory=Counter)
-    defects: list[tuple[int, str]] = field(default_factory=list)
+    defects: Counter[str] = field(default_factory=Counter)  # how often each was seen
+
+    def note(self, seed: int, defect: str) -> None:
+        """Prints a defect when it is seen first."""
+        if self.defects[defect] == 0:
+            print(f"seed {seed}: {defect}", flush=True)
+        self.defects[defect] += 1
 
     def line(self, target: str, seconds: float) -> str:
         calls = sum(self.calls.values())
         return (
             f"fuzz target={target} inputs={calls} per_second={calls / max(seconds, 1e-9):.0f} programs={self.programs} "
-            f"ok={self.calls['ok']} refused={self.calls['refused']} crashes={len(self.defects)}"
+            f"ok={self.calls['ok']} refused={self.calls['refused']} seen={sum(self.defects.values())} "
+            f"crashes={len(self.defects)}"
         )
 
 
@@ -128,8 +136,7 @@ def watch(command: list[str], first_seed: int, programs: int | None, seconds: fl
         selector.unregister(made.process.stdout)  # type: ignore[arg-type]
         made.end()
         if defect is not None:
-            report.defects.append((made.seed, f"{defect} in {made.doing}"))
-            print(f"seed {made.seed}: {defect} in {made.doing}", flush=True)
+            report.note(made.seed, f"{defect} in {made.doing}")
             employ((made.seed + 1, made.last) if time.monotonic() < until else None)
 
     for _ in range(workers):
@@ -170,8 +177,7 @@ def _note(message: dict[str, Any], made: _Worker, report: Report) -> None:
         made.doing = message["begins"]
     elif "defect" in message:
         report.programs += 1
-        report.defects.append((made.seed, message["defect"]))
-        print(f"seed {made.seed}: {message['defect']}", flush=True)
+        report.note(made.seed, message["defect"])
     else:
         report.programs += 1
         report.calls.update(message["counts"])

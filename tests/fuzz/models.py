@@ -51,12 +51,12 @@ def _sound() -> dict[str, tuple[bytes, str]]:
     sentences = Tokens.from_rows([[["a"], ["b"]], [["c"]], [["a"], ["c"]]])
     bigrams = Template.crfpp("U:%x[0,0]\nB:%x[0,0]\n").encode(sentences)
     models: dict[str, Any] = {
-        "bigrams": ChainCRF(max_passes=2).fit(bigrams, tags),
-        "names": ChainCRF(max_passes=2).fit(words, tags),
-        "constrained": ChainCRF(max_passes=2, constraints="bio", state_features="observed").fit(words, tags),
-        "columns": ChainCRF(max_passes=2, begin=False).fit(dense, [[0, 1], [1], [0, 0]]),
-        "graph": GraphCRF(max_passes=2).fit(graphs, [["a", "b", "a"], ["b"]]),
-        "grid": GridCRF(max_passes=2, edge_features="contrast").fit(images, [[["a", "b"], ["a", "a"]], [["b", "a"]]]),
+        "bigrams": ChainCRF(tol=0.5).fit(bigrams, tags),
+        "names": ChainCRF(tol=0.5).fit(words, tags),
+        "constrained": ChainCRF(tol=0.5, constraints="bio", state_features="observed").fit(words, tags),
+        "columns": ChainCRF(tol=0.5, begin=False).fit(dense, [[0, 1], [1], [0, 0]]),
+        "graph": GraphCRF(tol=0.5).fit(graphs, [["a", "b", "a"], ["b"]]),
+        "grid": GridCRF(tol=0.5, edge_features="contrast").fit(images, [[["a", "b"], ["a", "a"]], [["b", "a"]]]),
     }
     found = {}
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-REFUSALS = (ValueError, TypeError, NotFittedError, OSError)
+REFUSALS = (ValueError, TypeError, RuntimeError, NotFittedError, OSError)
 _FOREIGN = ("incompatible function arguments", "std::", "bad_alloc", "vector::", "basic_string")
 # Python's own words for an argument of another type, by its own protocols for paths and whole numbers.
 _PLAIN = ("os.PathLike object, not", "cannot be interpreted as an integer")
@@ -30,7 +30,7 @@ def verdict(error: BaseException) -> str:
     where, line = _innermost(error)
     if isinstance(error, Broken):
         return f"broken promise: {message}"
-    if not isinstance(error, REFUSALS):
+    if not isinstance(error, REFUSALS) or isinstance(error, (RecursionError, NotImplementedError)):
         return f"{kind} at {where}: {message:.200}"
     if any(mark in message for mark in _FOREIGN):
         return f"{kind} of the binding layer at {where}: {message:.160}"

@@ -43,7 +43,7 @@ NAVIGATION = {
         "reference/compat",
         "command-line",
     ],
-    "Project": ["papers", "papers-smd", "/benchmarks/README", "/CONTRIBUTING", "Changes </CHANGELOG>"],
+    "Project": ["papers", "papers-smd", "/benchmarks/README", "/CONTRIBUTING", "/SECURITY", "Changes </CHANGELOG>"],
 }
 
 # Public modules beside the packages.
@@ -69,6 +69,7 @@ include_patterns = [
     "benchmarks/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
 ]
 # Folders that hold no page are not walked.
 exclude_patterns = [".*", "build", "core", "dist", "examples", "site", "src", "tests"]

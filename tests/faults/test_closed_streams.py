@@ -58,3 +58,12 @@ def test_a_closed_stream_is_no_crash(folder: Path, call: str, closed: str) -> No
     assert status in (0, 1, 2)
     assert "Traceback" not in said
     assert "Exception ignored" not in said
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+@pytest.mark.parametrize("call", TAGGING)
+def test_tagging_with_a_closed_stream_is_no_crash(folder: Path, call: str, closed: str) -> None:
+    status, said = called(folder, TAGGING[call], closed)
+    assert status in (0, 1, 2)
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said

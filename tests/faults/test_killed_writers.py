@@ -64,3 +64,15 @@ def test_a_writer_that_is_at_work_keeps_its_file(tmp_path: Path) -> None:
     assert process.returncode == 0
     assert (tmp_path / "model").read_bytes() == b"half"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_leftover_of_a_killed_writer_goes_with_the_next_write(tmp_path: Path) -> None:
+    crf = ChainCRF().fit([[["a"]], [["b"]]], [["N"], ["V"]])
+    process = start([sys.executable, "-c", HALF], tmp_path)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    process.communicate(timeout=LONGEST)
+    assert [path.name for path in tmp_path.iterdir()] != []
+    crf.save(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/characters.hpp"
 #include "text/string_table.hpp"
 
 namespace dualfield::text {
@@ -36,7 +37,7 @@ inline std::vector<std::string> escaped_names(const StringTable& names, const ch
         const std::string_view name = names[static_cast<Code>(n)];
         const bool blank = name.find_first_not_of(" \t\r\f\v") == name.npos;
         if (blank || name.find_first_of("\t\n\r") != name.npos || name.front() == not_first)
-            throw std::invalid_argument(std::string("the ") + what + " '" + std::string(name) +
+            throw std::invalid_argument(std::string("the ") + what + " '" + brief(name) +
                                         "' cannot be written to an attribute file: it is blank, holds a tab or a line "
                                         "break, or is a label that begins with @; rename it.");
         escaped.push_back(escaped_name(name));

@@ -104,13 +104,20 @@ inline std::size_t valid_length(std::string_view text) {
     return at;
 }
 
-// A text as messages quote it: not more than can be read at a glance.
+// A text as messages quote it: not more than can be read at a glance, and without NUL, which would end the message.
 inline std::string brief(std::string_view text) {
     constexpr std::size_t longest = 60;  // bytes
-    if (text.size() <= longest) return std::string(text);
-    std::size_t end = longest;
-    while (end > 0 && continuation(text, end)) --end;
-    return std::string(text.substr(0, end)) + "...";
+    std::size_t end = std::min(longest, text.size());
+    while (end > 0 && end < text.size() && continuation(text, end)) --end;
+    std::string shown;
+    for (const char byte : text.substr(0, end)) {
+        if (byte == '\0') {
+            shown += "\\0";
+        } else {
+            shown += byte;
+        }
+    }
+    return end < text.size() ? shown + "..." : shown;
 }
 
 // What to say of a byte that is not part of a well-formed code point.

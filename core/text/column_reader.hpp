@@ -21,7 +21,7 @@ struct ColumnFormat {
     bool drop_docstart = false;  // skip lines whose first column is -DOCSTART-
     std::size_t fewest = 0;      // columns of a line; 0: as many as the first has
     std::size_t most = 0;
-    std::size_t keep = 0;   // columns to keep, from the first; 0: all
+    std::size_t keep = 0;   // columns to keep, from the first; 0: those of every line
     bool tolerant = false;  // leave out sentences with a fault
 };
 
@@ -117,7 +117,7 @@ class ColumnReader {
         }
         begun_ = true;
         width_ = found;
-        const std::size_t kept = format_.keep == 0 ? found : std::min(found, format_.keep);
+        const std::size_t kept = format_.keep == 0 ? format_.fewest : std::min(format_.fewest, format_.keep);
         if (columns_.empty()) columns_.resize(kept);
         for (std::size_t c = 0; c < columns_.size(); ++c)
             columns_[c].codes.push_back(columns_[c].values.intern(fields_[c]));

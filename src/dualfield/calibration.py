@@ -12,7 +12,7 @@ Use sequences that training has not seen: on its own training data every model i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 
 from dualfield.features import encode_labels
+from dualfield.given_numbers import check_integer
 from dualfield.metrics import chunks
 from dualfield.reporting.table import Table
 
@@ -139,8 +140,9 @@ def outcomes(crf: ChainModel, X: Any, y: Any, of: Answers = "entities", *, type:
         raise ValueError(f"type={type!r} chooses among entities, but of={of!r}.")
     crf._check_fitted()
     encoded = crf.encode(X)
-    y = [list(labels) for labels in y]
+    y = list(y) if isinstance(y, Iterable) else y
     _, codes = encode_labels(y, encoded.lengths, crf.classes_)
+    y = [list(labels) for labels in y]
     if of == "entities":
         return _entities(crf.predict_entities(encoded), y, type)
     if of == "sequences":
@@ -267,8 +269,7 @@ def reliability(held_out: Outcomes, bins: int = 10) -> Table:
     >>> [row[2:] for row in reliability(held_out, bins=2).rows]
     [(1, 0.2, 0.0), (3, 0.8833333333333333, 0.6666666666666666)]
     """
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise ValueError(f"bins must be a positive integer; got {bins!r}.")
+    bins = check_integer("bins", bins, 1, "a positive integer", most=2**20 - 1)
     place = np.minimum((held_out.confidence * bins).astype(int), bins - 1)
     rows, error = [], 0.0
     for part in range(bins):

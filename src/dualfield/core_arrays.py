@@ -11,12 +11,22 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["contiguous", "frozen", "handed_over"]
+__all__ = ["as_numbers", "contiguous", "frozen", "handed_over"]
 
 Number = TypeVar("Number", bound=np.generic)
 
 
-def contiguous(values: npt.ArrayLike, dtype: type[Number]) -> npt.NDArray[Number]:
+def as_numbers(values: npt.ArrayLike, dtype: type[Number], name: str = "the array") -> npt.NDArray[Number]:
+    """An array of this type; what cannot be one is refused by its ``name``."""
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{name} must be an array of numbers; got {type(values).__name__}, which cannot be one ({error})."
+        ) from None
+
+
+def contiguous(values: npt.ArrayLike, dtype: type[Number], name: str = "the array") -> npt.NDArray[Number]:
     """An array of this type in C order, aligned; the given one, where it is all that.
 
     Examples
@@ -26,7 +36,7 @@ def contiguous(values: npt.ArrayLike, dtype: type[Number]) -> npt.NDArray[Number
     >>> shifted.flags.aligned, contiguous(shifted, np.float64).flags.aligned
     (False, True)
     """
-    array = np.ascontiguousarray(values, dtype=dtype)
+    array = np.ascontiguousarray(as_numbers(values, dtype, name))
     return array if array.flags.aligned else array.copy()
 
 

@@ -12,7 +12,7 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.core_arrays import contiguous
+from dualfield.core_arrays import as_numbers, contiguous
 from dualfield.fields import Field
 from dualfield.parameters import check_limits
 from dualfield.random_state import check_random_state
@@ -180,7 +180,7 @@ def _bind(
 
 
 def _checked_start(start: npt.ArrayLike, field: Field) -> npt.NDArray[np.float64]:
-    weights = np.asarray(start)
+    weights = np.asarray(start) if isinstance(start, np.ndarray) else as_numbers(start, np.float64, "start")
     if weights.shape != (field.dimension,) or weights.dtype.kind not in "iuf":
         raise ValueError(
             f"start is an array of {weights.dtype} of shape {weights.shape}; expected numbers of shape "

@@ -17,7 +17,7 @@ chunk. A predicted chunk is correct if the true tags have a chunk of the same ty
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,14 +134,16 @@ def chunks(tags: Iterable[str]) -> list[tuple[int, int, str]]:
     >>> chunks(["B-NP", "I-NP", "O", "I-VP", "I-NP"])
     [(0, 2, 'NP'), (3, 4, 'VP'), (4, 5, 'NP')]
     """
+    if not isinstance(tags, Iterable):
+        raise ValueError(f"the tags are {tags!r:.40}; expected a list of chunk tags.")
     found: list[tuple[int, int, str]] = []
     begin, before, type_before = 0, "O", ""
     position = -1
     for position, tag in enumerate(tags):
-        letter, _, type_ = tag.partition("-")
+        letter, _, type_ = tag.partition("-") if isinstance(tag, str) else ("", "", "")
         if letter not in _LETTERS or (letter == "O" and tag != "O"):
             raise ValueError(
-                f"{tag!r} at position {position} is not a chunk tag; expected 'O', or B, I, E or S "
+                f"{tag!r:.60} at position {position} is not a chunk tag; expected 'O', or B, I, E or S "
                 "with a type, as in "
                 "'B-NP'; score plain labels with token_accuracy."
             )
@@ -266,12 +268,15 @@ def _chunks_of(tags: Sequence[str], which: str, number: int) -> set[tuple[int, i
 
 def _compare(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> tuple[int, int]:
     """Number of tokens, and of those with equal labels."""
+    for which, sequences in (("true", true), ("predicted", predicted)):
+        if not isinstance(sequences, Sized):
+            raise ValueError(f"the {which} labels are {sequences!r:.40}; expected a list of label sequences.")
     if len(true) != len(predicted):
         raise ValueError(f"there are {len(true)} true and {len(predicted)} predicted sequences; expected as many.")
     n_tokens = n_right = 0
     for number, (one, other) in enumerate(zip(true, predicted, strict=True)):
         for which, labels in (("true", one), ("predicted", other)):
-            if isinstance(labels, (str, int, np.generic)):
+            if isinstance(labels, str) or not isinstance(labels, Sized) or getattr(labels, "ndim", 1) == 0:
                 raise ValueError(
                     f"sequence {number} of the {which} labels is the single label {labels!r:.40}; "
                     "expected a list of label sequences; wrap one sequence as [labels]."
@@ -281,5 +286,11 @@ def _compare(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) 
                 f"sequence {number} has {len(one)} true and {len(other)} predicted labels; expected as many."
             )
         n_tokens += len(one)
-        n_right += sum(bool(label == guess) for label, guess in zip(one, other, strict=True))
+        n_right += sum(_equal(label, guess) for label, guess in zip(one, other, strict=True))
     return n_tokens, n_right
+
+
+def _equal(label: Any, guess: Any) -> bool:
+    """Whether two labels are the same; what is no label, such as an array, equals nothing."""
+    equal = label == guess
+    return isinstance(equal, bool | np.bool_) and bool(equal)

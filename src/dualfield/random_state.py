@@ -19,6 +19,8 @@ def check_random_state(given: int | np.random.RandomState | None) -> np.random.R
         return np.random.mtrand._rand
     if isinstance(given, np.random.RandomState):
         return given
-    if isinstance(given, int | np.integer):
+    if isinstance(given, int | np.integer) and 0 <= given < 2**32:
         return np.random.RandomState(given)
-    raise ValueError(f"random_state must be an integer, a numpy.random.RandomState or None; got {given!r}.")
+    raise ValueError(
+        f"random_state must be an integer from 0 to 2^32 - 1, a numpy.random.RandomState or None; got {given!r}."
+    )

@@ -164,7 +164,7 @@ def test_a_damaged_model_is_refused(part: str, change: Any, tmp_path: Path) -> N
         ({"edge_weights": "ising"}, "edge_weights='ising' needs exactly two labels; y has 3"),
         ({"prediction": "best"}, "prediction must be 'auto', 'map' or 'max-marginals'; got 'best'"),
         ({"damping": 2}, "damping must be"),
-        ({"table_budget": 10**30}, "table_budget must be a positive integer below"),
+        ({"table_budget": 10**30}, "table_budget must be a positive integer, below"),
         ({"inference": "pseudo_likelihood", "damping": 2}, "damping must be"),
         ({"n_jobs": 0}, "n_jobs must be"),
     ],

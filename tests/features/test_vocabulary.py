@@ -105,5 +105,5 @@ def test_equality_is_by_names_in_order_and_never_across_kinds() -> None:
 
 
 def test_a_negative_width_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be at least 0; found -1"):
+    with pytest.raises(ValueError, match="must be an integer, at least 0; got -1"):
         Columns(-1)

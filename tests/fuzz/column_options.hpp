@@ -22,8 +22,7 @@ inline ColumnFormat column_format(Choices& choices) {
     if (choices.flag()) {
         format.fewest = 1 + choices.size(11);
         format.most = format.fewest + choices.size(2);
-        // Where widths differ, the columns that all lines have must be chosen.
-        format.keep = format.fewest < format.most ? 1 + choices.size(format.fewest - 1) : choices.size(format.fewest);
+        format.keep = choices.size(format.fewest);
     }
     return format;
 }

@@ -334,7 +334,7 @@ def oracle(random: Random, call: Call, folder: str) -> None:
     name = one_of(random, "belief_propagation", "tree_reweighted", "mean_field", "map_labels", "JunctionTree", "trees")
     if name == "JunctionTree":
         tree = call(
-            name, oracles.JunctionTree, integer(random, length), ends, integer(random, k), integer(random, 1000, 2**24)
+            name, oracles.JunctionTree, count(random, length), ends, count(random, k), integer(random, 1000, 2**24)
         )
         if tree is not None:
             found = call("marginals", tree.marginals, node, edge)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-REFUSALS = (ValueError, TypeError, RuntimeError, NotFittedError, OSError)
+REFUSALS = (ValueError, TypeError, RuntimeError, MemoryError, NotFittedError, OSError)
 _FOREIGN = ("incompatible function arguments", "std::", "bad_alloc", "vector::", "basic_string")
 # Python's own words for an argument of another type, by its own protocols for paths and whole numbers.
 _PLAIN = ("os.PathLike object, not", "cannot be interpreted as an integer")

@@ -123,7 +123,9 @@ def watch(command: list[str], first_seed: int, programs: int | None, seconds: fl
         return first, next_seed
 
     def employ(seeds: tuple[int, int] | None) -> None:
-        if seeds is None or seeds[0] >= seeds[1]:
+        if seeds is not None and seeds[0] >= seeds[1]:  # the seed that ended a worker was its last
+            seeds = more()
+        if seeds is None:
             return
         made = _Worker(command, log)
         made.hand_over(*seeds)

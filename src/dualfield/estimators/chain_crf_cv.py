@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from dualfield.core_arrays import as_numbers
 from dualfield.estimators.chain_answers import Entity
 from dualfield.estimators.chain_crf import ChainCRF
 from dualfield.estimators.contract import StructuredEstimator
@@ -118,8 +119,10 @@ class ChainCRFCV(StructuredEstimator):
         strengths = check_l2s(self.l2s)
         measure = _measure(self.scoring)
         encoded = encode(X)
-        labels = list(y)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        labels = list(y) if isinstance(y, Iterable) else []
+        if len(labels) != len(encoded):
+            raise ValueError(f"y has {len(labels)} label sequences and X has {len(encoded)}; expected as many.")
+        weights = None if sample_weight is None else as_numbers(sample_weight, np.float64, "sample_weight")
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         scores = []
         for fold, (train, held_out) in enumerate(self._folds(encoded, labels, seed), 1):

@@ -93,7 +93,12 @@ def _all_labels(
     y: Any, encoded: Encoded, classes: npt.ArrayLike | None, known: npt.NDArray[Any] | None
 ) -> npt.NDArray[Any]:
     """The labels of the model, those asked for and those of y, sorted."""
-    given = [] if classes is None else np.asarray(classes).tolist()
+    try:
+        given = [] if classes is None else np.asarray(classes).tolist()
+    except ValueError:
+        given = [None]
+    if not isinstance(given, list) or not all(isinstance(label, str | int) for label in given):
+        raise ValueError(f"classes must be a list of labels, strings or integers; got {classes!r:.60}.")
     old = [] if known is None else known.tolist()
     extra = [*old, *given]
     if not extra:

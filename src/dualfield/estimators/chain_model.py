@@ -22,6 +22,7 @@ from dualfield.estimators.threads import in_parts, in_ranges
 from dualfield.features import Columns, Encoded, Vocabulary, encode, encode_allowed, encode_labels, known_bigrams
 from dualfield.fields.base import check_sample_weight
 from dualfield.fields.chain_layout import ChainLayout
+from dualfield.given_numbers import check_integer
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 
@@ -183,8 +184,7 @@ class ChainModel:
 
         There are fewer where fewer are allowed. ``allowed`` and ``given`` are as in :meth:`predict`.
         """
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k must be a positive integer; got {k!r}.")
+        k = check_integer("k", k, 1, "a positive integer")
         encoded, core = self._compiled(X, allowed, given)
         return chain_answers.kbest(self, encoded, core, int(k))
 
@@ -224,8 +224,7 @@ class ChainModel:
 
         With ``allowed`` or ``given``, as in :meth:`predict`, from the distribution given that.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ValueError(f"n must be an integer, not negative; got {n!r}.")
+        n = check_integer("n", n, 0, "an integer, not negative")
         encoded, core = self._compiled(X, allowed, given)
         seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=len(encoded))
         return chain_answers.samples(self, encoded, core, int(n), seeds)

@@ -21,6 +21,7 @@ from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode
 from dualfield.fields import Graph, GraphLayout, PseudoLikelihood
 from dualfield.fields.base import check_sample_weight
 from dualfield.fields.graph import GraphInference
+from dualfield.given_numbers import check_integer
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.solvers import Solver, resolve
@@ -193,8 +194,7 @@ class GraphModel(StructuredEstimator):
         self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
     ) -> list[npt.NDArray[Any]]:
         """``n`` independent labellings of each member of X, drawn from ``p(y | x)``, stacked; exact inference only."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ValueError(f"n must be an integer, not negative; got {n!r}.")
+        n = check_integer("n", n, 0, "an integer, not negative")
         data, core, exact = self._compiled(X)
         if not exact:
             raise ValueError(

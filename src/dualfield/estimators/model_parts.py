@@ -35,7 +35,11 @@ _CODES = {"d": "d", "f": "f", "q": "q", "l": "q", "i": "i", "B": "B"}  # of arra
 
 def check_dtype(dtype: npt.DTypeLike) -> None:
     """Refuse a type of weights that files do not have."""
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+    try:
+        known = np.dtype(dtype) in (np.dtype(np.float32), np.dtype(np.float64))
+    except TypeError:
+        known = False
+    if not known:
         raise ValueError(f"dtype must be float64 or float32; got {dtype!r}.")
 
 

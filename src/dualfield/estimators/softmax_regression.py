@@ -14,7 +14,7 @@ from dualfield.estimators.contract import Estimator
 from dualfield.estimators.threads import in_ranges
 from dualfield.estimators.training import check_parameters, train
 from dualfield.fields import Multiclass
-from dualfield.fields.multiclass import compile_rows
+from dualfield.fields.multiclass import compile_rows, sorted_labels
 from dualfield.solvers import Solver
 
 __all__ = ["SoftmaxRegression"]
@@ -108,7 +108,11 @@ class SoftmaxRegression(ClassifierMixin, Estimator):
         """
         check_parameters(self)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except TypeError:  # labels that cannot be sorted; the field says so
+            sorted_labels(y, X.shape[0])
+            raise
         field = Multiclass(X, y, self.l2, bias=self.bias, sample_weight=sample_weight, l1=self.l1)
         self.solution_ = train(self, field)
         self.classes_ = field.classes

@@ -7,7 +7,7 @@ from typing import Any
 
 from dualfield import _core
 
-__all__ = ["compile_template"]
+__all__ = ["check_plain", "compile_template"]
 
 _KINDS = {"unigram": (True, False), "bigram": (False, True), "both": (True, True)}
 _COUNTING = ("shape", "brief_shape", "prefix", "suffix")
@@ -16,13 +16,30 @@ _CELL = {"column", "offset", "transforms", "absolute"}
 _TRANSFORM = {"operation", "length", "pattern", "entries"}
 
 
+def check_plain(plain: object) -> None:
+    """Refuse what ``Template.to_dict`` does not write; what a rule holds is looked at where it is used."""
+    if not isinstance(plain, Mapping) or not {"rules", "outside", "transitions"} <= plain.keys():
+        raise ValueError(f"the template is {plain!r:.60}; expected a dict with rules, outside and transitions")
+    rules = plain["rules"]
+    if not isinstance(rules, list | tuple):
+        raise ValueError(f"the rules of the template are {rules!r:.60}; expected a list.")
+    for number, rule in enumerate(rules):
+        if not isinstance(rule, Mapping) or not {"pieces", "kind", "where"} <= rule.keys():
+            raise ValueError(f"rule {number} is {rule!r:.60}; expected a dict with pieces, kind and where.")
+        if not isinstance(rule["pieces"], list | tuple) or not all(
+            isinstance(p, str | Mapping) for p in rule["pieces"]
+        ):
+            raise ValueError(f"the pieces of rule {number} are {rule['pieces']!r:.60}; expected strings and cells.")
+
+
 def compile_template(plain: Mapping[str, Any]) -> _core.CompiledTemplate:
     """The template that :meth:`Template.to_dict <dualfield.features.Template.to_dict>` has written down.
 
     Cells that apply the same transforms to the same column share a view, which the core evaluates once. What the
     classes of rules would refuse is refused here too, since a model file may say anything.
     """
-    if "transitions" not in plain or all(rule["kind"] == "bigram" for rule in plain["rules"]):
+    check_plain(plain)
+    if all(rule["kind"] == "bigram" for rule in plain["rules"]):
         raise ValueError("the template makes no attribute of single labels")
     views: dict[tuple[int, Any], int] = {}
     rules = []

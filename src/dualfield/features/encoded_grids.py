@@ -167,7 +167,7 @@ def encode_grids(X: Any, neighbours: int = 4, edge_features: Any = None) -> Enco
 
 def check_grid_parameters(neighbours: object, edge_features: object) -> None:
     """Refuse a neighbourhood or a name of edge features that is unknown."""
-    if isinstance(neighbours, bool) or neighbours not in (4, 8):
+    if isinstance(neighbours, bool) or not isinstance(neighbours, int | np.integer) or neighbours not in (4, 8):
         raise ValueError(f"neighbours must be 4 or 8; got {neighbours!r}.")
     if edge_features is not None and edge_features not in ("contrast", "direction"):
         raise ValueError(f"edge_features must be None, 'contrast' or 'direction'; got {edge_features!r}.")

@@ -70,6 +70,8 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None, *, bigrams: A
     >>> encode([[["a"], ["b"]]], bigrams=[[[], ["pair"]]]).bigrams.vocabulary.names
     ['pair']
     """
+    if vocabulary is not None and not isinstance(vocabulary, Vocabulary | Columns):
+        raise TypeError(f"vocabulary is of type {type(vocabulary).__name__}; expected a Vocabulary, Columns or None.")
     if bigrams is not None:
         encoded = encode(X, vocabulary)
         if encoded.bigrams is not None:

@@ -126,7 +126,7 @@ def _edges_by_direction(height: int, width: int, neighbours: int) -> list[npt.ND
             f"a grid of {height} rows and {width} columns has {height * width} nodes; "
             f"expected at most {np.iinfo(np.int32).max}, so that 32 bits number them."
         )
-    if neighbours not in (4, 8):
+    if not isinstance(neighbours, int | np.integer) or neighbours not in (4, 8):
         raise ValueError(f"a node of a grid has 4 or 8 neighbours; found neighbours={neighbours!r}.")
     nodes = np.arange(height * width, dtype=np.int32).reshape(height, width)
     pairs = [(nodes[:, :-1], nodes[:, 1:]), (nodes[:-1], nodes[1:])]

@@ -225,7 +225,7 @@ def _common_type(sequences: list[Any], words: Wording) -> type | None:
         for index, label in enumerate(sequence):
             place = f"label {index} of {words.group} {number}"
             kind = label_type(type(label))
-            if label is None or label != label:
+            if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
                 raise ValueError(f"{place} is {label}; expected a string or an integer; label it or leave it out.")
             if kind is None:
                 raise TypeError(

@@ -58,6 +58,8 @@ def parse_wapiti(text: str) -> list[Rule]:
 
 
 def _lines(text: str) -> list[str]:
+    if not isinstance(text, str):
+        raise TypeError(f"the template is of type {type(text).__name__}; expected a string, its lines.")
     return [line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")]
 
 

@@ -8,7 +8,7 @@ a template alone does not import NumPy.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dualfield import features
 from dualfield.core_arrays import handed_over
-from dualfield.features.compiled_template import compile_template
+from dualfield.features.compiled_template import check_plain, compile_template
 from dualfield.features.rules import Cell, Rule, Transform
 from dualfield.features.template_syntax import parse_crfpp, parse_wapiti
 from dualfield.given_numbers import check_integer
@@ -241,6 +241,7 @@ class Template:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Template:
         """The template that :meth:`to_dict` wrote down."""
+        check_plain(plain)
         rules = [
             Rule(
                 tuple(piece if isinstance(piece, str) else _cell_of(piece) for piece in rule["pieces"]),
@@ -253,6 +254,8 @@ class Template:
 
     def _listed(self, sentence: Sentence | Tokens, bigrams: bool) -> list[list[str]]:
         if not isinstance(sentence, features.Tokens):
+            if not isinstance(sentence, Sized):
+                raise TypeError(f"the sentence is {sentence!r:.40}; expected a list of rows of strings.")
             if len(sentence) == 0:
                 return []
             sentence = features.Tokens.from_rows([sentence])

@@ -7,7 +7,7 @@ strings are made only when somebody asks for them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import count, pairwise
 from typing import Any
 
@@ -62,6 +62,12 @@ class Tokens:
             With the row at fault: another number of columns than the first, an empty sentence, or a lone surrogate.
         """
         listed = list(sentences)
+        for number, sentence in enumerate(listed):
+            if isinstance(sentence, str) or not isinstance(sentence, Sized) or not isinstance(sentence, Iterable):
+                raise TypeError(f"sentence {number} is {sentence!r:.40}; expected a list of rows.")
+            for index, row in enumerate(sentence):
+                if not isinstance(row, Sequence) or not all(isinstance(field, str) for field in row):
+                    raise TypeError(f"row {index} of sentence {number} is {row!r:.40}; expected strings, one a column.")
         rows = [row for sentence in listed for row in sentence]
         width = len(rows[0]) if rows else 0
         for number, sentence in enumerate(listed):

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
+from dualfield.given_numbers import check_integer
 
 __all__ = ["Columns", "Vocabulary"]
 
@@ -264,9 +265,7 @@ class Columns:
     __slots__ = ("width",)
 
     def __init__(self, width: int) -> None:
-        if width < 0:
-            raise ValueError(f"the number of columns must be at least 0; found {width}.")
-        self.width = int(width)
+        self.width = check_integer("the number of columns", width, 0, "an integer, at least 0")
 
     def __len__(self) -> int:
         return self.width

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.core_arrays import contiguous
+from dualfield.core_arrays import as_numbers, contiguous
 from dualfield.memory import check_memory
 from dualfield.parameters import check_l1, check_l2
 from dualfield.solution import Certificate
@@ -138,7 +138,7 @@ class Field(ABC):
         )
 
     def _checked(self, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        array = contiguous(weights, np.float64)
+        array = contiguous(weights, np.float64, "the weights")
         if array.shape != (self.dimension,):
             raise ValueError(f"{self.name} has {self.dimension} weights; got an array of shape {array.shape}.")
         return array
@@ -167,7 +167,7 @@ def check_sample_weight(sample_weight: npt.ArrayLike | None, n: int, what: str) 
     """Return the weights as an array, or refuse them with the first offending place."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = as_numbers(sample_weight, np.float64, "sample_weight")
     weights = np.full(n, float(weights)) if weights.ndim == 0 else contiguous(weights, np.float64)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have one entry per {what}, {n} in all; got shape {weights.shape}.")

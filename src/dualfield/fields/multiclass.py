@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield import _core
-from dualfield.core_arrays import contiguous, frozen
+from dualfield.core_arrays import as_numbers, contiguous, frozen
 from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2, check_sample_weight, only_with_l1
 from dualfield.fields.distinct_rows import distinct_rows
 
@@ -69,10 +69,7 @@ class Multiclass(Field):
         self.l1 = check_l1(l1)
         self.l2 = check_l2(l2, self.l1)
         matrix = _finite_rows(X)
-        labels = np.asarray(y)
-        if labels.shape != (matrix.shape[0],):
-            raise ValueError(f"y must have one label per row of X, {matrix.shape[0]}; got shape {labels.shape}.")
-        self.classes, codes = np.unique(labels, return_inverse=True)
+        self.classes, codes = sorted_labels(y, matrix.shape[0])
         if len(self.classes) < 2:
             raise ValueError(f"Training needs at least two classes; y has only one class, {self.classes[0]}.")
         weights = check_sample_weight(sample_weight, matrix.shape[0], "row")
@@ -144,8 +141,26 @@ def canonical_rows(matrix: Any) -> Any:
     return csr
 
 
+def sorted_labels(y: npt.ArrayLike, n_rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The distinct labels in their order, and the number of each row's."""
+    try:
+        labels = np.asarray(y)
+    except ValueError:
+        raise ValueError("y must have one label per row of X; got rows of different lengths.") from None
+    if labels.shape != (n_rows,):
+        raise ValueError(f"y must have one label per row of X, {n_rows}; got shape {labels.shape}.")
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
+        raise TypeError(
+            f"the labels of y are of types that have no order: {', '.join(kinds)}; give one type."
+        ) from None
+    return classes, codes
+
+
 def _finite_rows(X: Any) -> Any:
-    matrix = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    matrix = X if sparse.issparse(X) else as_numbers(X, np.float64, "X")
     if matrix.ndim != 2 or matrix.shape[0] == 0:
         raise ValueError(f"X must be a matrix with at least one row; got shape {matrix.shape}.")
     if not np.isfinite(matrix.data if sparse.issparse(matrix) else matrix).all():

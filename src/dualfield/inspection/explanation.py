@@ -105,7 +105,8 @@ def explain(crf: ChainModel, x: Any, position: int, label: Any = None, against: 
             f"position must be an integer from 0 to {length - 1}, the last of the sequence; got {position!r}."
         )
     t = int(position) % length
-    node, edge = crf.layout_.compile(encoded).chain_potentials(crf.weights_, 0)
+    core = crf.layout_.compile(encoded)
+    node, edge = core.chain_potentials(crf.weights_, 0)
     possible = np.isfinite(_core.chain_marginals(node, edge, True)[1][t])
     chosen = _code(crf, label, lambda: int(_core.chain_viterbi(node, edge)[0][t]))
     if possible.sum() == 1 and possible[chosen] and against is None:

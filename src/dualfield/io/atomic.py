@@ -125,7 +125,10 @@ def atomic_write(path: PathLike, mode: Literal["w", "wb"] = "w", *, encoding: st
 
 def _target(path: PathLike) -> str:
     """The file that is meant, links followed; refuses what cannot be one, and a file that is write-protected."""
-    shown, target = os.fspath(path), os.path.realpath(path)
+    shown = os.fsdecode(path)
+    if "\0" in shown:
+        raise ValueError(f"cannot write {shown!r}: a file name cannot hold the character NUL; choose another name.")
+    target = os.path.realpath(shown)
     folder = os.path.dirname(target)
     shown_folder = os.path.dirname(shown) or "."
     if not shown:

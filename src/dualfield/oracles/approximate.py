@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from dualfield import _core
 from dualfield.core_arrays import contiguous
+from dualfield.given_numbers import as_float
 from dualfield.oracles.graph_arrays import checked_edges, checked_potentials
 
 __all__ = [
@@ -323,10 +324,7 @@ def _propagate(
 
 
 def _checked_probabilities(values: npt.ArrayLike, n_nodes: int, ends: IntArray) -> FloatArray:
-    try:
-        rho = contiguous(values, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"edge_probabilities must be numbers; got {type(values).__name__}.") from None
+    rho = contiguous(values, np.float64, "edge_probabilities")
     if rho.shape != (len(ends),):
         raise ValueError(f"edge_probabilities must have shape ({len(ends)},), one for each edge; got {rho.shape}.")
     bad = ~((rho >= _LEAST) & (rho <= 1.0))
@@ -357,7 +355,7 @@ def _check_messages(damping: Any, schedule: Any) -> None:
 def _check_stopping(max_sweeps: Any, tol: Any) -> None:
     if not _is_integer(max_sweeps) or not 1 <= max_sweeps <= np.iinfo(np.int32).max:
         raise ValueError(f"max_sweeps must be a positive integer below 2^31; got {max_sweeps!r}.")
-    if not _is_number(tol) or not 0.0 <= tol < np.inf:
+    if not _is_number(tol) or not 0.0 <= as_float(tol) < np.inf:
         raise ValueError(f"tol must be a finite number, not negative; got {tol!r}.")
 
 

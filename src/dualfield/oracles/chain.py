@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
-from dualfield.core_arrays import contiguous
+from dualfield.core_arrays import as_numbers, contiguous
 from dualfield.given_numbers import check_integer
 from dualfield.random_state import check_random_state
 
@@ -114,8 +114,8 @@ def entropy(nodes: npt.ArrayLike, edges: npt.ArrayLike) -> float:
     >>> round(entropy(np.full((3, 2), 1 / 2), np.full((2, 2, 2), 1 / 4)), 6)  # three fair coins: 3 log 2
     2.079442
     """
-    node_table = np.asarray(nodes, dtype=np.float64)
-    edge_table = np.asarray(edges, dtype=np.float64)
+    node_table = as_numbers(nodes, np.float64, "nodes")
+    edge_table = as_numbers(edges, np.float64, "edges")
     if node_table.ndim != 2 or 0 in node_table.shape:
         raise ValueError(f"nodes must have shape (T, K) with T, K >= 1; got {node_table.shape}.")
     if not (np.isfinite(node_table).all() and np.isfinite(edge_table).all()):
@@ -131,8 +131,8 @@ def entropy(nodes: npt.ArrayLike, edges: npt.ArrayLike) -> float:
 
 
 def _potentials(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    nodes = contiguous(node, np.float64)
-    edges = contiguous(edge, np.float64)
+    nodes = contiguous(node, np.float64, "node")
+    edges = contiguous(edge, np.float64, "edge")
     if nodes.ndim != 2 or 0 in nodes.shape:
         raise ValueError(f"node must have shape (T, K) with T, K >= 1; got {nodes.shape}.")
     length, labels = nodes.shape

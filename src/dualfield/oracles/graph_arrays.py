@@ -100,10 +100,7 @@ def checked_potentials(
 
 
 def _floats(name: str, values: npt.ArrayLike) -> FloatArray:
-    try:
-        return contiguous(values, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers; got {type(values).__name__}.") from None
+    return contiguous(values, np.float64, name)
 
 
 def _pair(row: npt.NDArray[np.integer]) -> tuple[int, int]:

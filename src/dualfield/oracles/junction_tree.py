@@ -68,13 +68,10 @@ class JunctionTree:
     """
 
     def __init__(self, n_nodes: int, edges: npt.ArrayLike, n_labels: int, table_budget: int = _BUDGET) -> None:
-        for name, value, least in (
-            ("n_nodes", n_nodes, 1),
-            ("n_labels", n_labels, 1),
-            ("table_budget", table_budget, 1),
-        ):
-            check_integer(name, value, least, f"an integer, at least {least}")
-        self.n_nodes, self.n_labels = int(n_nodes), int(n_labels)
+        rule = "an integer, at least 1"
+        self.n_nodes = check_integer("n_nodes", n_nodes, 1, rule, most=2**31 - 1)
+        self.n_labels = check_integer("n_labels", n_labels, 1, rule, most=2**31 - 1)
+        check_integer("table_budget", table_budget, 1, rule)
         self.edges = checked_edges(self.n_nodes, edges)
         try:
             self._core = _core.JunctionTree(self.n_nodes, self.edges.ravel(), self.n_labels, int(table_budget))

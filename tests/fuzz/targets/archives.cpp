@@ -44,6 +44,7 @@ class Saver : public Archive {
     void flexible(const char* name, std::vector<double>& values, Index, Index) override { array(name, values); }
     void permutation(const char* name, std::vector<Index>& order) override { array(name, order); }
     void index(const char* name, Index& value, Index) override { state[name] = std::vector<Index>{value}; }
+    void bounded(const char* name, std::vector<Index>& values, Index) override { array(name, values); }
 
     State state;
 };
@@ -74,6 +75,12 @@ class Loader : public Archive {
         const auto& given = entry<Index>(name);
         fit(given.size() == 1 && 0 <= given[0] && given[0] <= largest);
         if (!check_only_) value = given[0];
+    }
+    void bounded(const char* name, std::vector<Index>& values, Index largest) override {
+        const auto& given = entry<Index>(name);
+        fit(given.size() == values.size());
+        fit(std::all_of(given.begin(), given.end(), [&](Index one) { return 0 <= one && one <= largest; }));
+        if (!check_only_) values = given;
     }
 
    private:

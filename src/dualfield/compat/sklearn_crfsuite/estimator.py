@@ -230,7 +230,7 @@ class CRF(BaseEstimator):
         if crf is None:
             raise NotFittedError("This CRF is not fitted yet; call fit, or give model_filename.")
         sequences = _sequences(X)
-        places = [i for i, sequence in enumerate(sequences) if len(sequence)]
+        places = [i for i, sequence in enumerate(sequences) if not _is_empty(sequence)]
         answers = np.empty(len(sequences), dtype=object)
         answers[:] = [[] for _ in sequences]
         if places:
@@ -363,9 +363,12 @@ def _without_empty(X: list[Any], y: Any) -> tuple[list[Any], list[Any]]:
     labels = list(y) if isinstance(y, Iterable) and not isinstance(y, str | Mapping) else y
     if not isinstance(labels, list) or len(labels) != len(X):
         return X, labels
-    kept = [
-        i
-        for i, (x, z) in enumerate(zip(X, labels, strict=True))
-        if not (hasattr(x, "__len__") and hasattr(z, "__len__") and len(x) == 0 == len(z))
-    ]
+    kept = [i for i, (x, z) in enumerate(zip(X, labels, strict=True)) if not (_is_empty(x) and _is_empty(z))]
     return [X[i] for i in kept], [labels[i] for i in kept]
+
+
+def _is_empty(sequence: Any) -> bool:
+    try:
+        return len(sequence) == 0
+    except TypeError:  # no sequence at all: said later, with its place
+        return False

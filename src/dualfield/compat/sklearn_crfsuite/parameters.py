@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from dualfield.estimators import ChainCRF
-from dualfield.given_numbers import check_integer
+from dualfield.given_numbers import as_float, check_integer
 from dualfield.solvers import LBFGS, SGD, Perceptron, Solver
 
 __all__ = ["as_chain_crf", "checked_algorithm", "count", "delta_of", "number"]
@@ -90,7 +90,7 @@ def number(name: str, value: object, default: float) -> float:
     """A parameter that is a number, not negative."""
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= as_float(value) < math.inf:
         raise ValueError(f"{name} must be a finite number, not negative; got {value!r}.")
     return float(value)
 

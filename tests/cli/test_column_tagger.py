@@ -177,7 +177,7 @@ def put(name: str, value: Any) -> Any:
         ("all", lambda _, d: d["column_features"].update(columns=[0, 7]), "it has 3 columns, but refers to"),
         ("all", lambda _, d: d["column_features"]["template"]["rules"][0].update(kind="odd"), "the unknown kind 'odd'"),
         ("all", lambda _, d: d["column_features"]["template"]["rules"][0].update(where="odd"), "unknown word"),
-        ("all", lambda _, d: d["column_features"]["template"].pop("outside"), "expected a dict with rules, outside and transitions"),
+        ("all", lambda _, d: d["column_features"]["template"].pop("outside"), "rules, outside and transitions"),
         ("all", lambda _, d: d["column_features"]["layout"].update(separator=7), "a layout of text, found separator=7"),
         ("all", lambda _, d: d["column_features"]["layout"].update(colour="red"), "damaged"),
         ("all", lambda _, d: d["column_features"].update(hash_bits=50), "hash_bits from 1 to 30"),

@@ -146,7 +146,9 @@ def recipe_of(plain: object) -> Recipe:
         hash_bits = None if plain["hash_bits"] is None else _number(plain["hash_bits"])
         return Recipe(layout, width, label, tuple(columns), plain["template"], hash_bits)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"what the model says of column files is damaged: {error}; train it anew.") from error
+        raise ValueError(
+            f"what the model says of column files is damaged: {str(error).rstrip('.')}; train it anew."
+        ) from error
 
 
 def _number(plain: object) -> int:

@@ -19,7 +19,7 @@ _TRANSFORM = {"operation", "length", "pattern", "entries"}
 def check_plain(plain: object) -> None:
     """Refuse what ``Template.to_dict`` does not write; what a rule holds is looked at where it is used."""
     if not isinstance(plain, Mapping) or not {"rules", "outside", "transitions"} <= plain.keys():
-        raise ValueError(f"the template is {plain!r:.60}; expected a dict with rules, outside and transitions")
+        raise ValueError(f"the template is {plain!r:.60}; expected a dict with rules, outside and transitions.")
     rules = plain["rules"]
     if not isinstance(rules, list | tuple):
         raise ValueError(f"the rules of the template are {rules!r:.60}; expected a list.")

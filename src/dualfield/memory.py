@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
-__all__ = ["DoesNotFit", "available_memory", "check_memory", "main_memory"]
+__all__ = ["DoesNotFit", "available_memory", "check_labellings", "check_memory", "main_memory"]
 
+_NEGLIGIBLE = 1 << 26  # bytes, for which nobody asks the system
 _MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
@@ -35,6 +37,19 @@ def check_memory(needed: int, what: str, way_out: str) -> None:
         raise DoesNotFit(
             f"{what} needs about {_shown(needed)} of memory, and {_shown(available)} are available; {way_out}."
         )
+
+
+def check_labellings(count: int, length: int, what: str, labels: int = 1) -> None:
+    """Refuse to make so many labellings of a sequence or graph that they do not fit.
+
+    A list of the best ones keeps prefixes for each of the ``labels``; samples need nothing else than themselves.
+    """
+    if labels > 1 and length * math.log2(labels) < 62:
+        count = min(count, labels**length)
+    bytes_each = 24 * labels if labels > 1 else 12  # a score and where it comes from; a code, and an entry of a list
+    needed = bytes_each * count * length
+    if needed > _NEGLIGIBLE:
+        check_memory(needed, f"{what} of {count:,} labellings of length {length:,}", "ask for fewer")
 
 
 def _from_meminfo() -> int | None:

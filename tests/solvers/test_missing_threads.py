@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
+
+limits_memory = pytest.mark.skipif(
+    sys.platform != "linux" or "libasan" in os.environ.get("LD_PRELOAD", ""),
+    reason="limits the address space as Linux does, and a sanitizer needs all of it",
+)
 
 # The address space that is left holds the stacks of a few threads, not of all that are asked for.
 SCARCE = """
@@ -40,14 +46,14 @@ def scarce(solver: str, n_jobs: int, megabytes: int) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space as Linux does")
+@limits_memory
 @pytest.mark.parametrize("solver", ["oeg", "sdca", "lbfgs", "hybrid", "sag", "saga"])
 @pytest.mark.parametrize("megabytes", [4, 40])
 def test_training_goes_on_with_the_threads_that_there_are(solver: str, megabytes: int) -> None:
     assert "The system refused" in scarce(solver, 8, megabytes)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space as Linux does")
+@limits_memory
 @pytest.mark.parametrize("solver", ["lbfgs", "hybrid"])
 def test_far_too_many_threads_are_as_many_as_there_are_blocks(solver: str) -> None:
     assert "The system refused" in scarce(solver, 200_000, 100)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.estimators.threads import in_parts, in_ranges
 from dualfield.features import Encoded
+from dualfield.memory import check_labellings
 from dualfield.oracles.spans import SpanRules
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Entity(NamedTuple):
 
 def kbest(crf: ChainModel, encoded: Encoded, core: Any, k: int) -> list[list[Labelling]]:
     """The k most probable labellings of each sequence with their probabilities, best first."""
+    check_labellings(k, max(encoded.lengths, default=0), "A list", len(crf.classes_))
 
     def part(first: int, last: int) -> list[list[Labelling]]:
         found = []
@@ -48,6 +50,7 @@ def kbest(crf: ChainModel, encoded: Encoded, core: Any, k: int) -> list[list[Lab
 
 def samples(crf: ChainModel, encoded: Encoded, core: Any, n: int, seeds: npt.NDArray[Any]) -> list[list[list[Any]]]:
     """``n`` labellings of each sequence, drawn with its own seed, so that threads change nothing."""
+    check_labellings(n, encoded.n_positions, "A sample")
 
     def part(first: int, last: int) -> list[list[list[Any]]]:
         return [crf.classes_[core.sample(crf.weights_, i, n, int(seeds[i]))].tolist() for i in range(first, last)]

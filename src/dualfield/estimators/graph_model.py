@@ -22,6 +22,7 @@ from dualfield.fields import Graph, GraphLayout, PseudoLikelihood
 from dualfield.fields.base import check_sample_weight
 from dualfield.fields.graph import GraphInference
 from dualfield.given_numbers import check_integer
+from dualfield.memory import check_labellings
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.solvers import Solver, resolve
@@ -201,6 +202,8 @@ class GraphModel(StructuredEstimator):
                 f"sampling needs exact inference but inference={self.inference!r}; "
                 "call set_params(inference='junction_tree')."
             )
+        graphs = data.graphs if isinstance(data, EncodedGrids) else data
+        check_labellings(n, graphs.n_nodes, "A sample")
         seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=core.blocks)
         draws = [core.sample(self.weights_, i, int(n), int(seed)) for i, seed in enumerate(seeds)]
         flat = np.concatenate([codes.T for codes in draws]) if draws else np.empty((0, int(n)), dtype=np.int32)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.core_arrays import as_numbers, contiguous
 from dualfield.given_numbers import check_integer
+from dualfield.memory import check_labellings
 from dualfield.random_state import check_random_state
 
 __all__ = [
@@ -86,7 +87,9 @@ def viterbi(node: npt.ArrayLike, edge: npt.ArrayLike) -> tuple[IntArray, float]:
 def kbest(node: npt.ArrayLike, edge: npt.ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
     """The ``min(k, K^T)`` best labellings, shape (·, T), and their scores, best first; possible ones only."""
     k = check_integer("k", k, 1, "a positive integer")
-    labels, scores = _core.chain_kbest(*_potentials(node, edge), k)
+    potentials = _potentials(node, edge)
+    check_labellings(k, len(potentials[0]), "A list", potentials[0].shape[1])
+    labels, scores = _core.chain_kbest(*potentials, k)
     return labels, scores
 
 
@@ -101,7 +104,9 @@ def sample(
     """``n`` independent exact samples of the labels, shape (n, T)."""
     n = check_integer("n", n, 0, "an integer, not negative")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    samples: IntArray = _core.chain_sample(*_potentials(node, edge), n, seed)
+    potentials = _potentials(node, edge)
+    check_labellings(n, len(potentials[0]), "A sample")
+    samples: IntArray = _core.chain_sample(*potentials, n, seed)
     return samples
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dualfield import _core
 from dualfield.given_numbers import check_integer
+from dualfield.memory import check_labellings
 from dualfield.oracles.graph_arrays import checked_edges, checked_potentials
 from dualfield.random_state import check_random_state
 
@@ -115,6 +116,7 @@ class JunctionTree:
     ) -> IntArray:
         """Independent exact samples, shape (n_samples, V)."""
         check_integer("n_samples", n_samples, 0, "an integer, not negative")
+        check_labellings(n_samples, self.n_nodes, "A sample")
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         samples: IntArray = self._core.sample(*self._potentials(node, edge), int(n_samples), seed)
         return samples

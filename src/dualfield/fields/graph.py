@@ -35,7 +35,6 @@ __all__ = [
     "GraphField",
     "GraphInference",
     "default_solver",
-    "inference_objection",
 ]
 
 INFERENCES = ("auto", "junction_tree", "bp", "trw", "mean_field")
@@ -278,27 +277,22 @@ class Graph(GraphField):
         return self.inference.compile(self._arguments())
 
     def certifies(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:
-        """Say "exact" for exact inference, "relaxed" for "trw" that converged, otherwise "none" and the reason."""
-        if self.inference.exact:
-            return "exact", ""
-        method = self.inference.method
-        hint = "raise max_sweeps or damping"
-        objection = inference_objection(self.core, weights, self.n_blocks, f"inference={method!r}", hint)
-        if objection:
-            return "none", objection
-        if not self.convex:
-            return "none", f"with inference={method!r} the objective is not convex"
-        return "relaxed", ""
+        """Say "exact" for exact inference, "relaxed" for "trw", whose gap has what inference leaves open, or "none"."""
+        if self.convex:
+            return ("exact" if self.inference.exact else "relaxed"), ""
+        return "none", self._objection(weights)
+
+    def _objection(self, weights: npt.NDArray[np.float64]) -> str:
+        """Why nothing is proven where the objective is not convex."""
+        what = f"inference={self.inference.method!r}"
+        *_, converged = self.core.infer(weights, 0, self.n_blocks)
+        missing = int((~converged.astype(bool)).sum())
+        if missing:
+            return f"{what} did not converge on {missing} of {self.n_blocks} graphs (raise max_sweeps or damping)"
+        return f"with {what} the objective is not convex"
 
     def _content(self) -> list[Any]:
         return [*super()._content(), self.inference]
-
-
-def inference_objection(core: Any, weights: npt.NDArray[np.float64], n_blocks: int, what: str, hint: str) -> str:
-    """What there is to object to a value of approximate inference at these weights; empty: nothing."""
-    *_, converged = core.infer(weights, 0, n_blocks)
-    missing = int((~converged.astype(bool)).sum())
-    return f"{what} did not converge on {missing} of {n_blocks} graphs ({hint})" if missing else ""
 
 
 def default_solver(n_blocks: int, dimension: int) -> Choice:

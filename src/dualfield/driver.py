@@ -102,7 +102,7 @@ def solve(
         Weights to begin at, by default zero. Where the objective is not convex (approximate inference), the result
         may depend on them. Methods on the dual refuse them: their weights belong to marginals.
     n_jobs : int or None
-        Threads of a solver that is named, if it can use them; −1 for all cores. A solver object has its own.
+        Threads, if the solver can use them; −1 for all cores. An ``n_jobs`` of the solver object itself counts more.
 
     Returns
     -------

@@ -24,6 +24,8 @@ def l2_path(
     max_passes: int = 500,
     callbacks: Iterable[Callback] = (),
     random_state: int | np.random.RandomState | None = None,
+    *,
+    n_jobs: int | None = 1,
 ) -> list[Solution]:
     """Solve a field for each of several penalties, from the largest to the smallest, each with its certificate.
 
@@ -37,7 +39,7 @@ def l2_path(
         The problem; its own ``l2`` has no effect.
     l2s : iterable of float
         The penalties.
-    solver, tol, max_passes, callbacks, random_state
+    solver, tol, max_passes, callbacks, random_state, n_jobs
         As for :func:`dualfield.solve`; ``max_passes`` counts for each penalty.
 
     Returns
@@ -55,7 +57,7 @@ def l2_path(
     """
     strengths = check_l2s(l2s)
     check_limits(tol, max_passes)
-    chosen = resolve(solver, field.default_solver)
+    chosen = resolve(solver, field.default_solver, n_jobs)
     chosen.check(field)
     callbacks = tuple(callbacks)
     random = check_random_state(random_state)

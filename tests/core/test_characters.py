@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
 import string
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,3 +77,10 @@ def test_words_are_lowered_as_python_does(word: str) -> None:
 @pytest.mark.parametrize("word", ["ΟΔΟΣ", "ΣΑΣ", "Σ", "ΣΣ", "ΑΣ Α", "ΟΔΟΣ.", "İSTANBUL", "ÀÇÉ", "ЖЁЛТЫЙ", "ẞ"])
 def test_a_sigma_is_final_at_the_end_of_a_word(word: str) -> None:
     assert core.lower_case(word) == word.lower()
+
+
+@pytest.mark.skipif(not WHOLE, reason="the table is of another version of Unicode than this Python")
+def test_the_table_is_what_its_generator_writes() -> None:
+    folder = Path(__file__).parents[2] / "core" / "text"
+    written = runpy.run_path(str(folder / "make_character_runs.py"))["header"]()
+    assert written == (folder / "character_runs.hpp").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 
-from dualfield import ChainCRF, ChainCRFCV, solvers
+from dualfield import ChainCRF, ChainCRFCV, fields, l2_path, solvers
 from dualfield.metrics import token_accuracy
 from tests.zoo import dense_sequences
 
@@ -87,3 +87,18 @@ def test_bad_parameters_are_refused(options: dict[str, Any], message: str) -> No
 def test_it_must_be_fitted_first() -> None:
     with pytest.raises(NotFittedError):
         ChainCRFCV().predict(X)
+
+
+def test_n_jobs_trains_on_as_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[Any] = []
+
+    def l2_path_of(*arguments: Any, **options: Any) -> Any:
+        used.append(options["n_jobs"])
+        return l2_path(*arguments, **options)
+
+    monkeypatch.setattr("dualfield.estimators.chain_crf_cv.l2_path", l2_path_of)
+    X, y = dense_sequences(20)
+    ChainCRFCV(l2s=[1.0], cv=2, n_jobs=2, random_state=0).fit(X, y)
+    assert used == [2, 2, 2]
+    paths = [l2_path(fields.Chain(X, y), [1.0], "oeg", tol=0.0, max_passes=3, random_state=0, n_jobs=n) for n in (1, 2)]
+    assert (paths[0][0].weights != paths[1][0].weights).any()  # two threads update blocks together

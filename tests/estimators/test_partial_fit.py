@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dualfield import ChainCRF, fields
+from dualfield import SDCA, ChainCRF, fields
 from dualfield.datasets import travel_sentences
 from dualfield.features import encode
 from tests.sequences import as_arrays, as_dicts, labelled_sequences
@@ -214,3 +214,11 @@ def test_bad_input_is_refused_with_its_place() -> None:
         crf.partial_fit([[["a"], ["b"]]], [[1, 2]])
     with pytest.raises(ValueError, match="y has 2 sequences but X has 1"):
         crf.partial_fit([[["a"], ["b"]]], [["NOUN", "X"], ["X"]])
+
+
+@pytest.mark.parametrize("solver", ["idal", SDCA(init="product")], ids=repr)
+def test_what_constraints_do_not_offer_is_refused_by_name_at_the_first_call(solver: Any) -> None:
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["B-X", "O"], ["O", "B-X"]]
+    crf = ChainCRF(solver=solver, constraints="bio", random_state=0)
+    with pytest.raises(TypeError, match="which Chain with constraints does not offer"):
+        crf.partial_fit(X, y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dualfield import LBFGS, SDCA, SoftmaxRegression
+from dualfield import LBFGS, SDCA, ChainCRF, SoftmaxRegression
+from tests.zoo import points
 
 TIGHT: dict[str, Any] = {"tol": 1e-12, "max_passes": 20_000, "random_state": 0}
 
@@ -281,3 +283,31 @@ def test_bad_parameters_are_refused(parameters: dict[str, Any], match: str, iris
 def test_bad_sample_weights_are_refused(weight: Any, match: str, iris: Any) -> None:
     with pytest.raises(ValueError, match=match):
         SoftmaxRegression().fit(*iris, sample_weight=weight)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("names", [["a", "b", "c"], [3, 5, 7]])
+def test_a_saved_model_answers_as_before(tmp_path: Path, names: list[Any], bias: bool) -> None:
+    X, y = points(30, seed=1)
+    model = SoftmaxRegression(bias=bias, random_state=0).fit(X, np.array(names)[y])
+    model.save(tmp_path / "model.safetensors")
+    loaded = SoftmaxRegression.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    assert loaded.get_params() == model.get_params()
+    assert loaded.solution_.message == model.solution_.message
+
+
+def test_what_is_no_such_model_is_refused(tmp_path: Path) -> None:
+    X, y = points(30, seed=1)
+    SoftmaxRegression(random_state=0).fit(X, y).save(tmp_path / "model")
+    with pytest.raises(ValueError, match="cannot be used as a ChainCRF: it holds a model of another kind"):
+        ChainCRF.load(tmp_path / "model")
+    ChainCRF(random_state=0).fit([[["a"], ["b"]]], [["X", "Y"]]).save(tmp_path / "chain")
+    with pytest.raises(ValueError, match="cannot be used as a SoftmaxRegression: it holds a model of another kind"):
+        SoftmaxRegression.load(tmp_path / "chain")
+    broken = SoftmaxRegression(random_state=0).fit(X, y)
+    broken.coef_[0, 0] = np.inf
+    with pytest.raises(ValueError, match="some weights are not finite"):
+        broken.save(tmp_path / "broken")
+    assert not (tmp_path / "broken").exists()

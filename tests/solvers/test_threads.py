@@ -229,6 +229,9 @@ def test_named_solvers_take_the_threads_that_are_asked_for() -> None:
     assert resolve("sag", auto, 3) == SAG(n_jobs=3)
     assert resolve("svrg", auto, 3) == resolve("svrg", auto)  # has no threads
     assert resolve(SDCA(n_jobs=2), auto, 3) == SDCA(n_jobs=2)
+    assert resolve(SDCA(n_jobs=1), auto, 3) == SDCA(n_jobs=1)
+    assert resolve(SDCA(), auto, 3) == SDCA(n_jobs=3)
+    assert resolve(SDCA(), auto, 1) == resolve("sdca", auto) == SDCA()
     assert OEG(n_jobs=3)._draws(100)[3:5] == (3, 3 * WINDOW_OF_A_THREAD)
     assert OEG(n_jobs=100)._draws(9)[3:5] == (2, 2 * WINDOW_OF_A_THREAD)
     assert OEG(n_jobs=100)._draws(1)[3:5] == OEG()._draws(100)[3:5] == (1, 1)

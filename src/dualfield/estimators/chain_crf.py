@@ -53,8 +53,8 @@ class ChainCRF(ChainModel, StructuredEstimator):
     min_count : int
         Attributes that occur at fewer positions are ignored.
     n_jobs : int or None
-        Threads of training, if the solver can use them and is named, and of prediction; −1 for all cores. A solver
-        object has its own ``n_jobs``.
+        Threads of training, if the solver can use them, and of prediction; −1 for all cores. An ``n_jobs`` of a solver
+        object counts more for training.
     warm_start : bool
         Keep the solver's state (many times larger than the model) and go on from it when ``fit`` is called again
         with the same data.

@@ -152,7 +152,8 @@ class ChainCRFCV(StructuredEstimator):
         options = {name: getattr(self, name) for name in ChainCRF().get_params() if hasattr(self, name)}
         first = ChainCRF(**options)
         field = first._field(X, y, sample_weight)
-        solutions = l2_path(field, strengths, self.solver, self.tol, self.max_passes, random_state=seed)
+        limits = (self.tol, self.max_passes)
+        solutions = l2_path(field, strengths, self.solver, *limits, random_state=seed, n_jobs=self.n_jobs)
         models = []
         for l2, solution in zip(strengths, solutions, strict=True):
             if solution.status != "converged" and solution.certificate != "none":

@@ -58,8 +58,8 @@ class GraphCRF(GraphModel):
     max_passes : int
         The most passes over the data.
     n_jobs : int or None
-        Threads of training, if the solver can use them and is named, and of prediction; −1 for all cores. A solver
-        object has its own ``n_jobs``.
+        Threads of training, if the solver can use them, and of prediction; −1 for all cores. An ``n_jobs`` of a solver
+        object counts more for training.
     random_state : int, RandomState or None
         Seed of the sampling; the same seed gives the same result.
     verbose : int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dualfield.estimators import softmax_file
 from dualfield.estimators.contract import Estimator
 from dualfield.estimators.threads import in_ranges
 from dualfield.estimators.training import check_parameters, train
@@ -45,8 +47,8 @@ class SoftmaxRegression(ClassifierMixin, Estimator):
     bias : bool
         Whether classes have a bias weight.
     n_jobs : int or None
-        Threads of training, if the solver can use them and is named, and of prediction; −1 for all cores. A solver
-        object has its own ``n_jobs``.
+        Threads of training, if the solver can use them, and of prediction; −1 for all cores. An ``n_jobs`` of a solver
+        object counts more for training.
     warm_start : bool
         Keep the solver's state and go on from it when ``fit`` is called again with the same data.
     random_state : int, RandomState or None
@@ -142,6 +144,15 @@ class SoftmaxRegression(ClassifierMixin, Estimator):
         """The logarithms of :meth:`predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
+        """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""
+        softmax_file.save(self, path, dtype)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SoftmaxRegression:
+        """Read a model that :meth:`save` wrote. No code in the file is run."""
+        return softmax_file.load(cls, path)
 
     def _compiled(self, X: Any) -> tuple[Any, npt.NDArray[np.float64], int]:
         check_is_fitted(self)

@@ -141,13 +141,6 @@ class Chain(Field):
             observed=None if self.candidates is None else observed_among(self.encoded, self.candidates),
         )
         self._compile()
-        if self.encoded.bigrams is not None:
-            self.name, self.offers = "Chain with bigrams", EXACT
-        if rules is not None or self.allowed is not None:
-            self.name, self.offers = "Chain with constraints", EXACT - {"independent nodes"}
-        if self.candidates is not None:
-            self.name, self.offers, self.convex = "Chain with partial labels", _OFFERS_OF_PARTIAL, False
-            self.instead = "label every position, or use a solver on the primal such as 'lbfgs'"
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
 
     @classmethod
@@ -171,12 +164,18 @@ class Chain(Field):
         field.allowed = field.candidates = None
         field.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
         field._compile()
-        if encoded.bigrams is not None:
-            field.name, field.offers = "Chain with bigrams", EXACT
         field.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
         return field
 
     def _compile(self) -> None:
+        """Make the compiled problem, and say what it is and what it offers to solvers."""
+        if self.encoded.bigrams is not None:
+            self.name, self.offers = "Chain with bigrams", EXACT
+        if self.layout.constraints is not None or self.allowed is not None:
+            self.name, self.offers = "Chain with constraints", EXACT - {"independent nodes"}
+        if self.candidates is not None:
+            self.name, self.offers, self.convex = "Chain with partial labels", _OFFERS_OF_PARTIAL, False
+            self.instead = "label every position, or use a solver on the primal such as 'lbfgs'"
         masks = {"allowed": self.allowed, "candidates": self.candidates}
         self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2, **masks)
         if self.candidates is None:

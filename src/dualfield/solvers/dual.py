@@ -37,7 +37,7 @@ class DualSolver(Solver):
     permutation_every: int = 4
     refresh_every: int = 0
     accelerate: bool = False
-    n_jobs: int | None = 1
+    n_jobs: int | None = None
     memory: Memory = "auto"
 
     samplings: ClassVar[tuple[str, ...]] = ("gap", "uniform", "importance", "gap*importance", "max", "safemax")

@@ -38,11 +38,12 @@ class LBFGS(Solver):
     corrections : int
         How many past steps describe the curvature.
     n_jobs : int or None
-        Threads that share each gradient; −1 for all cores. The result does not depend on how many there are.
+        Threads that share each gradient; −1 for all cores; None for what the caller asks for. The result does not
+        depend on how many there are.
     """
 
     corrections: int = 10
-    n_jobs: int | None = 1
+    n_jobs: int | None = None
 
     name: ClassVar[str] = "LBFGS"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})

@@ -56,7 +56,8 @@ class OEG(DualSolver):
         Mairal & Harchaoui 2015). κ adapts itself. Under weak regularisation this saves most of the passes; under
         strong it costs little. Two vectors of floats as long as the weights.
     n_jobs : int or None
-        Threads; −1 for all cores. With more than one, up to 4 blocks a thread are updated at a time from the same
+        Threads; −1 for all cores; None for what the caller asks for.
+        With more than one, up to 4 blocks a thread are updated at a time from the same
         weights, fewer where blocks have much in common, and each step reckons with the curvature of the others, as
         measured; now and then a window may lower the dual.
         The result depends on how many threads there are, but not on their timing.

@@ -43,7 +43,8 @@ class SAG(Solver):
         ``L_i + L_mean + 2λ``; ``L_i`` starts at 1 and halves before each search; α moves from the cautious step
         ``1/(L_max + λ)`` to that of "nus*" as blocks are seen.
     n_jobs : int or None
-        Threads; −1 for all cores. With more than one, up to 8 blocks a thread are visited at a time under the same
+        Threads; −1 for all cores; None for what the caller asks for.
+        With more than one, up to 8 blocks a thread are visited at a time under the same
         weights; then the steps are taken one by one. They are fewer the more the gradients of blocks have in common,
         down to 2 with dense attributes, where threads gain nothing. The result depends on how many threads there are,
         but not on their timing.
@@ -56,7 +57,7 @@ class SAG(Solver):
     """
 
     sampling: Literal["nus*", "nus", "uniform"] = "nus*"
-    n_jobs: int | None = 1
+    n_jobs: int | None = None
 
     name: ClassVar[str] = "SAG"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})

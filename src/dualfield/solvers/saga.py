@@ -38,7 +38,7 @@ class SAGA(Solver):
     """
 
     sampling: Literal["nus*", "nus", "uniform"] = "nus*"
-    n_jobs: int | None = 1
+    n_jobs: int | None = None
 
     name: ClassVar[str] = "SAGA"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})

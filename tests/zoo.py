@@ -222,6 +222,16 @@ def points(n: int, labels: int = 3, columns: int = 5, seed: int = 0) -> tuple[An
     return X, y
 
 
+def graphs_with_cliques(n: int, seed: int = 0) -> tuple[list[Any], list[Any]]:
+    """Rings of five nodes with cliques of three, whose labels depend on their features, with noise."""
+    random = np.random.default_rng(seed)
+    ring = [(v, (v + 1) % 5) for v in range(5)]
+    X = [(random.normal(size=(5, 2)), ring, None, [(0, 1, 2), (2, 3, 4)]) for _ in range(n)]
+    y = [(x[0][:, 0] + random.normal(size=5) > 0).astype(int) for x in X]
+    y[0][:2] = 0, 1
+    return X, y
+
+
 def weights_with_zeros(n: int) -> Any:
     return np.resize([1.0, 0.0, 2.5, 0.3], n)
 
@@ -266,6 +276,9 @@ PROBLEMS: dict[str, Callable[[], Field]] = {
     "graph-loops": lambda: fields.Graph(*random_graphs(10), bias=True),
     "graph-edge-features": lambda: fields.Graph(*random_graphs(10, edge_width=2), edge_l2=3.0),
     "graph-potts": lambda: fields.Graph(*random_graphs(8), edge_weights="potts", sample_weight=weights_with_zeros(8)),
+    "graph-cliques": lambda: fields.Graph(*graphs_with_cliques(6)),
+    "graph-trw": lambda: fields.Graph(*random_graphs(4), inference="trw", max_sweeps=2000, inference_tol=1e-12),
+    "relaxed-gini": lambda: fields.RelaxedGraph(*random_graphs(4), entropy="gini", inference_tol=1e-12),
     "pseudo-likelihood": lambda: fields.PseudoLikelihood(*random_graphs(6), edge_weights="symmetric"),
 }
 

@@ -212,6 +212,7 @@ class _Drive:
         self.within_pass = False
         self.oracle_calls_before, self.updates_before = run.oracle_calls, run.updates
         self.bound = _UNCONFIRMED
+        self.proven_dual = -math.inf  # of a relaxed problem
         self.understated = 1.0  # by what factor the last confirming pass found the estimate too low
 
     def to_the_end(self) -> Solution:
@@ -312,7 +313,9 @@ class _Drive:
             # a flat place.
             weights = self.run.certified_weights()
             if field.convex:
-                self.bound = Bound(*field.relaxed_bound(weights))
+                primal, dual, _ = field.relaxed_bound(weights)
+                self.proven_dual = max(self.proven_dual, dual)  # proven at one place, it holds at all
+                self.bound = Bound(primal, self.proven_dual, primal - self.proven_dual)
             else:
                 primal, gradient = field.gradient(weights)
                 self.bound = Bound(primal, math.nan, float(gradient @ gradient) / (2 * field.l2))

@@ -17,7 +17,7 @@ from tests.zoo import SOLVERS, problem, reference
 BY_UPDATES = [
     solver
     for solver in [*SOLVERS, Perceptron()]
-    if not isinstance(solver, LBFGS | Hybrid) and getattr(solver, "n_jobs", 1) == 1
+    if not isinstance(solver, LBFGS | Hybrid) and getattr(solver, "n_jobs", None) is None
 ]
 by_updates = pytest.mark.parametrize("solver", BY_UPDATES, ids=repr)
 some_problems = pytest.mark.parametrize("name", ["chain-dense", "chain-weighted", "multiclass-dense"])

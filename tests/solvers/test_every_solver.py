@@ -25,6 +25,15 @@ def close(a: float, b: float, tolerance: float = 1e-9) -> bool:
     return abs(a - b) <= tolerance * max(1.0, abs(b))
 
 
+def assert_objective_is_that_of_the_weights(field: Field, solution: Solution) -> None:
+    """To the last digits; with approximate inference it is the upper side of what is proven."""
+    found = field.primal(solution.weights)
+    if field.exact:
+        assert close(solution.primal, found, 1e-12)
+    else:
+        assert -1e-12 * abs(found) <= solution.primal - found <= solution.duality_gap
+
+
 # --- the optimum ---
 
 
@@ -62,13 +71,13 @@ def test_duality_gap_bounds_suboptimality(solver: Solver, name: str) -> None:
     for tol in (1e-1, 1e-2, 1e-3, 1e-4, 1e-6):
         solution = solve(field, solver, tol=tol, max_passes=20_000, random_state=1)
         assert solution.status == "converged"
-        assert solution.certificate == "exact"
+        assert solution.certificate == ("exact" if field.exact else "relaxed")
         assert solution.duality_gap <= tol * solution.primal
         # The optimum lies between best.dual and best.primal.
         assert solution.primal - best.primal <= solution.duality_gap
         assert solution.dual <= best.primal * (1 + 1e-14)
         assert solution.duality_gap >= solution.primal - solution.dual
-        assert close(solution.primal, field.primal(solution.weights), 1e-12)
+        assert_objective_is_that_of_the_weights(field, solution)
         assert solution.relative_gap == solution.duality_gap / solution.primal
 
 
@@ -80,7 +89,7 @@ def test_the_certificate_holds_at_any_pass(solver: Solver, name: str) -> None:
         solution = solve(field, solver, tol=0.0, max_passes=passes, random_state=2)
         assert solution.primal - best.primal <= solution.duality_gap
         assert solution.dual <= best.primal * (1 + 1e-14)
-        assert close(solution.primal, field.primal(solution.weights), 1e-12)
+        assert_objective_is_that_of_the_weights(field, solution)
 
 
 # --- repeatability ---
@@ -172,7 +181,7 @@ def test_history_has_one_row_a_pass(solver: Solver, name: str) -> None:
 def test_the_recorded_dual_never_decreases(solver: Solver, name: str) -> None:
     if getattr(solver, "accelerate", False):
         pytest.skip("what rises is the dual of each proximal problem")
-    if getattr(solver, "n_jobs", 1) > 1:
+    if (getattr(solver, "n_jobs", None) or 1) > 1:
         pytest.skip("steps that are taken together may lower it")
     solution = solve(problem(name), solver, tol=1e-6, max_passes=200, random_state=5)
     dual = solution.history["dual"]

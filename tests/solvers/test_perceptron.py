@@ -17,7 +17,8 @@ from tests.zoo import PROBLEMS, dense_sequences, points, problem, word_sequences
 every_problem = pytest.mark.parametrize("name", PROBLEMS)
 both = pytest.mark.parametrize("average", [False, True])
 
-SMALL = [name for name in PROBLEMS if name not in ("chain-words", "chain-duplicates")]
+# Of the others there are too many labellings, or written_out.py does not know their features.
+SMALL = [name for name in PROBLEMS if name not in ("chain-words", "chain-duplicates", "graph-cliques", "relaxed-gini")]
 
 
 @pytest.mark.parametrize("name", SMALL)

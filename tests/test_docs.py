@@ -81,7 +81,7 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             continue
         # line breaks in front give a traceback the page's own line numbers
         line = text.count("\n", 0, block.start(2))
-        exec(compile("\n" * line + code, page, "exec"), namespace)
+        exec(compile("\n" * line + code, page, "exec", dont_inherit=True), namespace)
 
 
 @pytest.mark.parametrize("page", LINKED)

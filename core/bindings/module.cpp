@@ -12,6 +12,7 @@ void bind_graph_oracles(nanobind::module_& m);
 void bind_spans(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
 void bind_graphs(nanobind::module_& m);
+void bind_losses(nanobind::module_& m);
 void bind_constrained(nanobind::module_& m);
 void bind_conditioned(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
@@ -52,6 +53,7 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     dualfield::bind_spans(m);
     dualfield::bind_fields(m);
     dualfield::bind_graphs(m);
+    dualfield::bind_losses(m);
     dualfield::bind_constrained(m);
     dualfield::bind_conditioned(m);
     dualfield::bind_solvers(m);

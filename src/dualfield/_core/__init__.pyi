@@ -1,6 +1,6 @@
 """The compiled core. ``tests/core/test_stub.py`` holds this list against the module."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -400,6 +400,16 @@ class LoopyGraph(GeneralField):
     ) -> None: ...
     def infer(self, weights: Floats, first: int, last: int) -> tuple[Floats, Offsets, npt.NDArray[np.bool_]]: ...
     def relaxed_bound(self, weights: Floats) -> tuple[float, float, float]: ...
+
+class PythonLosses(GeneralField):
+    def __init__(
+        self,
+        function: Callable[[int, Floats], tuple[float, Floats]],
+        blocks: int,
+        dimension: int,
+        sample_weight: Floats | None,
+        l2: float,
+    ) -> None: ...
 
 class PseudoLikelihood(GeneralField):
     def __init__(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dualfield.fields.chain_layout import ChainLayout
     from dualfield.fields.graph import Graph
     from dualfield.fields.graph_layout import GraphLayout
+    from dualfield.fields.losses import Losses
     from dualfield.fields.multiclass import Multiclass
     from dualfield.fields.pseudo_likelihood import PseudoLikelihood
     from dualfield.fields.relaxed_graph import RelaxedGraph
@@ -22,6 +23,7 @@ __all__ = [
     "Field",
     "Graph",
     "GraphLayout",
+    "Losses",
     "Multiclass",
     "PseudoLikelihood",
     "RelaxedGraph",
@@ -36,6 +38,7 @@ __getattr__, __dir__ = deferred(
         "chain_layout": "ChainLayout",
         "graph": "Graph",
         "graph_layout": "GraphLayout",
+        "losses": "Losses",
         "multiclass": "Multiclass",
         "pseudo_likelihood": "PseudoLikelihood",
         "relaxed_graph": "RelaxedGraph",

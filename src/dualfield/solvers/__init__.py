@@ -14,6 +14,7 @@ from dualfield.solvers.idal import IDAL
 from dualfield.solvers.lbfgs import LBFGS
 from dualfield.solvers.oeg import OEG
 from dualfield.solvers.perceptron import Perceptron
+from dualfield.solvers.python_run import PythonRun
 from dualfield.solvers.sag import SAG
 from dualfield.solvers.saga import SAGA
 from dualfield.solvers.sdca import SDCA
@@ -41,6 +42,7 @@ __all__ = [
     "Bound",
     "Hybrid",
     "Perceptron",
+    "PythonRun",
     "Run",
     "SoftBCFW",
     "SoftSDCA",

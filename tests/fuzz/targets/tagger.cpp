@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const TaggedChunk tagged = tagger.tag(rest.text(), 1);
         check(rest.text(), tagged.text, endings);
     } catch (const std::invalid_argument&) {  // a line or a pattern at fault, or masks that leave no labelling
-    } catch (const std::domain_error&) {  // scores beyond floating point
+    } catch (const std::domain_error&) {      // scores beyond floating point
     }
     return 0;
 }

@@ -60,6 +60,7 @@ class LBFGS {
         const Index before = visits_, last = visits_ + max_visits;
         while (visits_ < last && !stalled_) {
             if (extending_ ? !extend(deadline, last, team) : !evaluate(deadline, last, team)) break;
+            if (deadline.passed()) break;
         }
         return visits_ - before;
     }
@@ -104,6 +105,7 @@ class LBFGS {
         archive.index("cursor", cursor_, total());
         archive.index("sample", sample_, total());
         archive.index("next_sample", next_sample_, total());
+        sample_ = std::max(sample_, Index{1});  // a sample of nothing would never be looked at
         archive.permutation("order", order_);
         archive.span("weights", weights_.data(), field_.dimension());
         archive.span("trial", trial_.data(), field_.dimension());

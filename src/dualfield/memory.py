@@ -44,6 +44,7 @@ def check_labellings(count: int, length: int, what: str, labels: int = 1) -> Non
 
     A list of the best ones keeps prefixes for each of the ``labels``; samples need nothing else than themselves.
     """
+    count, length = int(count), int(length)  # NumPy's integers would wrap around
     if labels > 1 and length * math.log2(labels) < 62:
         count = min(count, labels**length)
     bytes_each = 24 * labels if labels > 1 else 12  # a score and where it comes from; a code, and an entry of a list

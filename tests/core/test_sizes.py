@@ -38,6 +38,14 @@ def test_models_refuse_more_samples_than_memory_holds() -> None:
             ask()
 
 
+def test_a_list_of_the_best_labellings_that_does_not_fit_is_refused() -> None:
+    X, y = [[["a"]] * 200], [["X", "Y"] * 100]
+    crf = ChainCRF(random_state=0).fit(X, y)
+    for k in (2**40, 2**58, 2**62):
+        with pytest.raises(MemoryError, match=r"A list of [\d,]+ labellings of length 200 needs about"):
+            crf.predict_kbest(X, k)
+
+
 def test_the_core_refuses_sizes_whose_product_does_not_fit() -> None:
     with pytest.raises(MemoryError, match="an array of 4611686018427387904 x 4 numbers is larger than any memory"):
         _core.chain_sample(NODE, EDGE[np.newaxis], 2**62, 0)

@@ -215,3 +215,12 @@ def test_bad_images_are_refused_in_training_and_prediction() -> None:
     wide = GridCRF(table_budget=100).set_params(max_passes=3)
     match = "graph 0 .*budget of 100; choose inference='trw'"
     refuses(ValueError, match, lambda: wide.fit(*images(2, (9, 9))))
+
+
+def test_an_image_model_without_its_encoding_is_refused(tmp_path: Path) -> None:
+    image = np.array([[0.0, 1.0], [1.0, 0.0]])
+    GridCRF(random_state=0).fit([image], [image.astype(int)]).save(tmp_path / "model")
+    arrays, description = read_model(tmp_path / "model")
+    write_model(tmp_path / "bare", arrays, {**description, "encoding": None})
+    with pytest.raises(ValueError, match="its encoding of images is damaged"):
+        GridCRF.load(tmp_path / "bare")

@@ -241,7 +241,11 @@ def _label_image(random: Random, x: Any, names: list[Any]) -> Any:
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    return np.shape(x)[:2] if len(np.shape(x)) >= 2 else (1, 1)
+    try:
+        shape = np.shape(x)
+    except ValueError:  # rows of different lengths
+        return 1, 1
+    return shape[:2] if len(shape) >= 2 else (1, 1)
 
 
 def softmax(random: Random, call: Call, folder: str) -> None:

@@ -278,3 +278,10 @@ def test_counters_beyond_all_use_are_refused(solver: Solver) -> None:
         with pytest.raises(ValueError, match="does not fit"):
             run.restore({**saved, "counters": np.full_like(saved["counters"], extreme)})
     run.restore(saved)
+
+
+def test_a_sample_of_nothing_ends_too() -> None:
+    field = problem("chain-words")
+    run = solve(field, Hybrid(), max_passes=1, random_state=0).state
+    run.restore({**run.arrays(), "sample": np.zeros(1, dtype=np.int64)})
+    assert solve(field, Hybrid(), max_passes=3, state=run, random_state=0).passes == 3

@@ -81,6 +81,8 @@ def _restore(kind: type[Model], arrays: Arrays, description: dict[str, Any]) -> 
     if not sound or type(layout.bias) is not bool or type(layout.edge_scale) not in (int, float):
         raise ValueError("its layout is damaged")
     weights = weights_of(arrays, layout.dimension)
+    if (description["encoding"] is not None) != (description["estimator"] == "GridCRF"):
+        raise ValueError("its encoding of images is damaged")
     if description["encoding"] is not None:
         encoding = GridEncoding(**description["encoding"])
         _check_encoding(encoding, layout)

@@ -159,7 +159,7 @@ def _size(X: Any) -> int:
 def _save_and_load(random: Random, call: Call, crf: Any, folder: str, kind: Any) -> Any:
     path: Any = os.path.join(folder, "model")
     if random.random() < 0.1:
-        path = one_of(random, "", "\0", None, 3, folder, os.path.join(folder, "missing", "model"), b"model")
+        path = one_of(random, "", "\0", None, 3, folder, os.path.join(folder, "missing", "model"), os.fsencode(path))
     call(
         "save",
         crf.save,

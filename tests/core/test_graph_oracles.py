@@ -439,7 +439,11 @@ BAD_OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
     (oracles.tree_reweighted, {"edge_probabilities": [0.5, 0.0]}, r"edge_probabilities\[1\] is 0.0; .*\(0, 1\]"),
     (oracles.tree_reweighted, {"edge_probabilities": [1.5, 0.5]}, r"edge_probabilities\[0\] is 1.5"),
     (oracles.tree_reweighted, {"edge_probabilities": [0.5, np.nan]}, r"edge_probabilities\[1\] is nan"),
-    (oracles.tree_reweighted, {"edge_probabilities": "high"}, "edge_probabilities must be numbers; got str"),
+    (
+        oracles.tree_reweighted,
+        {"edge_probabilities": "high"},
+        "edge_probabilities must be an array of numbers; got str",
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from dualfield import SDCA, fields, oracles, solve
 from dualfield.solvers.sdca import SDCARun
 from tests.enumeration import Enumeration, all_labellings, entropy
-from tests.zoo import PROBLEMS, constrained, points, problem
+from tests.zoo import PROBLEMS, points, problem
 
 every_problem = pytest.mark.parametrize("name", PROBLEMS)
 INITS = ["mixture", "product", "peaked", "uniform", "random"]
@@ -27,8 +27,8 @@ def started(name: str, init: Any = "mixture", epsilon: Any = "auto", seed: int =
 
 
 def start_exists(name: str, init: str) -> None:
-    if init == "product" and constrained(name):
-        pytest.skip("constrained labels are not independent; test_constrained_solvers.py has the refusal")
+    if init == "product" and "independent nodes" not in problem(name).offers:
+        pytest.skip("a product start needs independent nodes")
 
 
 def tables(run: SDCARun) -> list[tuple[Any, Any, Any]]:
@@ -217,3 +217,8 @@ def test_a_saved_run_goes_on_in_a_new_one(init: Any) -> None:
     first = solve(field, solver, tol=0.0, max_passes=2, random_state=4)
     revived = solver.start(field, seed=12345).restore(first.state.arrays())
     assert np.array_equal(solve(field, solver, tol=0.0, max_passes=3, state=revived).weights, whole.weights)
+
+
+def test_a_product_start_on_larger_cliques_is_refused() -> None:
+    with pytest.raises(TypeError, match="independent labels, which Graph does not offer; choose another start"):
+        solve(problem("graph-cliques"), SDCA(init="product"))

@@ -265,6 +265,8 @@ class Graph(GraphField):
             self.name = f"Graph with inference={inference!r}"
             self.instead = "use inference='junction_tree', or a primal solver such as 'lbfgs'"
         self._prepare(X, y, l2, edge_l2, edge_weights, bias, sample_weight)
+        if self.layout.clique_sizes:
+            self.offers -= {"independent nodes"}  # the weights of a product are a sum of singles and pairs alone
         if inference == "trw" or (self.exact and self.core.forests):
             self.offers |= PER_CLIQUE
         elif self.exact:

@@ -135,8 +135,8 @@ class SDCA(DualSolver):
 
         if self.init == "product" and "independent nodes" not in field.offers:
             raise TypeError(
-                f"SDCA: init='product' starts with independent labels, which {field.name} does not offer: some pairs "
-                "are forbidden, so choose another start, such as 'mixture'."
+                f"SDCA: init='product' starts with independent labels, which {field.name} does not offer; choose "
+                "another start, such as 'mixture'."
             )
 
     @property

@@ -51,7 +51,7 @@ class TrainingLog:
     ) -> TrainingLog:
         """The log of a solution; ``held_out`` are true and predicted labels."""
         history = solution.history
-        unknown = np.full(solution.passes, np.nan)
+        unknown = np.full(len(history.get("passes", ())), np.nan)  # a pass that left floating point has no row
         passes = zip(
             np.diff(history.get("seconds", unknown), prepend=0.0).tolist(),
             history.get("primal", unknown).tolist(),

@@ -81,7 +81,8 @@ FUZZ_FLAGS := -std=c++20 -O2 -g1 -fopenmp-simd -Wall -Wextra -D_GLIBCXX_ASSERTIO
 	-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 fuzz: $(FUZZERS) $(SANITIZE)/.test
-	$(SANITIZE)/bin/python tests/fuzz/everything.py --minutes $(MINUTES) --workers $(WORKERS) --preload "$(PRELOAD)"
+	$(SANITIZE)/bin/python tests/fuzz/everything.py --minutes $(MINUTES) --workers $(WORKERS) --preload "$(PRELOAD)" \
+		$(if $(SEED),--seed $(SEED))
 
 $(FUZZERS): build/fuzz/%: build/fuzz/%.o build/fuzz/driver.o
 	$(CXX) $(FUZZ_FLAGS) $^ -o $@

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/archive.hpp"
 #include "bindings/exclusive.hpp"
-#include "solvers/archive.hpp"
 
 namespace dualfield {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "math/sizes.hpp"
+#include "base/sizes.hpp"
 
 namespace dualfield {
 

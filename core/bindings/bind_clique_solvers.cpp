@@ -9,8 +9,8 @@
 #include "fields/clique_view.hpp"
 #include "fields/graph.hpp"
 #include "fields/loopy_graph.hpp"
+#include "fields/objective.hpp"
 #include "solvers/clique_ascent.hpp"
-#include "solvers/objective.hpp"
 
 namespace dualfield {
 namespace {

@@ -8,9 +8,9 @@
 #include "bindings/arrays.hpp"
 #include "duality/local_polytope.hpp"
 #include "graphs/orientation.hpp"
-#include "oracles/belief_propagation.hpp"
-#include "oracles/graph_decoding.hpp"
-#include "oracles/mean_field.hpp"
+#include "oracles/loopy_belief_propagation.hpp"
+#include "oracles/loopy_decoding.hpp"
+#include "oracles/loopy_mean_field.hpp"
 
 namespace dualfield {
 namespace {

@@ -11,7 +11,7 @@
 #include "fields/graph.hpp"
 #include "fields/loopy_graph.hpp"
 #include "fields/pseudo_likelihood.hpp"
-#include "solvers/relaxed_bound.hpp"
+#include "fields/relaxed_bound.hpp"
 
 namespace dualfield {
 namespace {

@@ -1,9 +1,9 @@
 // Inference on potentials given as arrays, and the duality functions on tables of marginals.
 #include "bindings/chain_arrays.hpp"
 #include "bindings/rule_names.hpp"
-#include "oracles/kbest.hpp"
-#include "oracles/sampling.hpp"
-#include "oracles/viterbi.hpp"
+#include "oracles/chain_kbest.hpp"
+#include "oracles/chain_sampling.hpp"
+#include "oracles/chain_viterbi.hpp"
 
 namespace dualfield {
 namespace {

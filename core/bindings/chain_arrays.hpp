@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bindings/arrays.hpp"
-#include "oracles/constrained_forward_backward.hpp"
+#include "oracles/chain_constrained_forward_backward.hpp"
 
 namespace dualfield {
 

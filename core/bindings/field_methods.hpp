@@ -2,8 +2,8 @@
 #pragma once
 
 #include "bindings/arrays.hpp"
+#include "fields/objective.hpp"
 #include "fields/prediction.hpp"
-#include "solvers/objective.hpp"
 
 namespace dualfield {
 

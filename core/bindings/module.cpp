@@ -4,7 +4,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "math/sizes.hpp"
+#include "base/sizes.hpp"
 
 namespace dualfield {
 void bind_oracles(nanobind::module_& m);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bindings/field_methods.hpp"
-#include "oracles/spans.hpp"
+#include "oracles/chain_spans.hpp"
 
 namespace dualfield {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bindings/arrays.hpp"
-#include "solvers/certificate.hpp"
+#include "duality/certificate.hpp"
 
 namespace dualfield {
 

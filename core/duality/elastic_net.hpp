@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "math/vector.hpp"
+#include "simd/vector.hpp"
 #include "threads/chunks.hpp"
 
 namespace dualfield {

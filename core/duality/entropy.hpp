@@ -2,7 +2,7 @@
 #pragma once
 
 #include "duality/segments.hpp"
-#include "math/vector.hpp"
+#include "simd/vector.hpp"
 
 namespace dualfield {
 

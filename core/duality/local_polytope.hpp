@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "math/vector.hpp"
+#include "simd/vector.hpp"
 
 namespace dualfield {
 

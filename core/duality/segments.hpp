@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "math/elementary.hpp"
+#include "simd/elementary.hpp"
 
 namespace dualfield {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "math/vector.hpp"
+#include "simd/vector.hpp"
 
 namespace dualfield {
 

@@ -13,9 +13,9 @@
 
 #include "duality/entropy.hpp"
 #include "fields/node_features.hpp"
+#include "oracles/chain_forward_backward.hpp"
 #include "oracles/chain_tangent.hpp"
-#include "oracles/forward_backward.hpp"
-#include "oracles/viterbi.hpp"
+#include "oracles/chain_viterbi.hpp"
 
 namespace dualfield {
 

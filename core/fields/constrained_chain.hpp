@@ -11,7 +11,7 @@
 
 #include "fields/chain.hpp"
 #include "fields/general_field.hpp"
-#include "oracles/constrained_forward_backward.hpp"
+#include "oracles/chain_constrained_forward_backward.hpp"
 
 namespace dualfield {
 

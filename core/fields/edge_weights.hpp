@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graphs/pairwise.hpp"
-#include "math/vector.hpp"
+#include "simd/vector.hpp"
 
 namespace dualfield {
 

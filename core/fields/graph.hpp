@@ -9,7 +9,7 @@
 
 #include "duality/entropy.hpp"
 #include "fields/graph_field.hpp"
-#include "oracles/junction_tree.hpp"
+#include "oracles/tree_inference.hpp"
 
 namespace dualfield {
 

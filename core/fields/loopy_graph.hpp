@@ -9,12 +9,12 @@
 #include <memory>
 #include <string>
 
+#include "duality/certificate.hpp"
 #include "fields/graph_field.hpp"
-#include "oracles/belief_propagation.hpp"
-#include "oracles/graph_decoding.hpp"
-#include "oracles/local_polytope.hpp"
-#include "oracles/mean_field.hpp"
-#include "solvers/certificate.hpp"
+#include "oracles/loopy_belief_propagation.hpp"
+#include "oracles/loopy_decoding.hpp"
+#include "oracles/loopy_local_polytope.hpp"
+#include "oracles/loopy_mean_field.hpp"
 
 namespace dualfield {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fields/general_field.hpp"
-#include "math/vector.hpp"
+#include "simd/vector.hpp"
 
 namespace dualfield {
 

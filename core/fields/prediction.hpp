@@ -11,9 +11,9 @@
 #include "fields/constrained_chain.hpp"
 #include "fields/general_field.hpp"
 #include "fields/multiclass.hpp"
-#include "oracles/kbest.hpp"
-#include "oracles/sampling.hpp"
-#include "oracles/viterbi.hpp"
+#include "oracles/chain_kbest.hpp"
+#include "oracles/chain_sampling.hpp"
+#include "oracles/chain_viterbi.hpp"
 
 namespace dualfield {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "fields/attributes.hpp"
-#include "math/pieces.hpp"
-#include "math/sparse_rows.hpp"
+#include "simd/pieces.hpp"
+#include "simd/sparse_rows.hpp"
 
 namespace dualfield {
 

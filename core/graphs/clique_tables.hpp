@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "math/vector.hpp"
+#include "simd/vector.hpp"
 
 namespace dualfield {
 

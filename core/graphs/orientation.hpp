@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "graphs/spanning_trees.hpp"
-#include "math/vector.hpp"
+#include "simd/vector.hpp"
 
 namespace dualfield {
 

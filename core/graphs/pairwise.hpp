@@ -1,7 +1,7 @@
 // A pairwise graph, and potentials on it, as the oracles see them: views of plain arrays.
 #pragma once
 
-#include "math/elementary.hpp"
+#include "base/index.hpp"
 
 namespace dualfield {
 

@@ -10,8 +10,8 @@
 #include <numeric>
 #include <vector>
 
+#include "base/random.hpp"
 #include "graphs/pairwise.hpp"
-#include "math/random.hpp"
 
 namespace dualfield {
 

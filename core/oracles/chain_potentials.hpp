@@ -1,7 +1,7 @@
 // The potentials of one chain, as a view: theta(y) = sum_t node[t][y_t] + sum_t edge_t[y_{t-1}][y_t].
 #pragma once
 
-#include "math/vector.hpp"
+#include "simd/vector.hpp"
 
 namespace dualfield {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "solvers/archive.hpp"
+#include "base/archive.hpp"
 
 namespace dualfield {
 

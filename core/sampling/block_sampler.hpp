@@ -26,10 +26,10 @@
 #include <utility>
 #include <vector>
 
-#include "math/random.hpp"
+#include "base/archive.hpp"
+#include "base/random.hpp"
 #include "sampling/max_tree.hpp"
 #include "sampling/weighted_tree.hpp"
-#include "solvers/archive.hpp"
 
 namespace dualfield {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "math/elementary.hpp"
+#include "base/index.hpp"
 
 namespace dualfield {
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-#include "math/elementary.hpp"
+#include "base/index.hpp"
 
 namespace dualfield {
 

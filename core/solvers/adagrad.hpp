@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sampling/batches.hpp"
-#include "solvers/primal_run.hpp"
+#include "solvers/primal/primal_run.hpp"
 
 namespace dualfield {
 

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "sampling/block_sampler.hpp"
-#include "solvers/clique_state.hpp"
-#include "solvers/deadline.hpp"
+#include "solvers/clique/clique_state.hpp"
 
 namespace dualfield {
 

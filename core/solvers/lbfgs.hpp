@@ -13,11 +13,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "math/zeros.hpp"
-#include "solvers/curvature.hpp"
-#include "solvers/gradient_certificate.hpp"
-#include "solvers/objective.hpp"
-#include "solvers/wolfe_search.hpp"
+#include "base/zeros.hpp"
+#include "fields/objective.hpp"
+#include "solvers/primal/curvature.hpp"
+#include "solvers/primal/gradient_certificate.hpp"
+#include "solvers/primal/wolfe_search.hpp"
 
 namespace dualfield {
 
@@ -156,7 +156,7 @@ class LBFGS {
     // Adds the losses of the blocks from the cursor to `end`, at w, in slices.
     bool visit(const Deadline& deadline, Index last_visit, const Zeros<double>& w, Index end, Team& team) {
         while (cursor_ < end) {
-            const Index count = std::min({Relay::batch(team), end - cursor_, last_visit - visits_});
+            const Index count = std::min({OrderedHandOver::batch(team), end - cursor_, last_visit - visits_});
             objective_.add(order_.data() + cursor_, count, w.data(), trial_gradient_.data(), team);
             cursor_ += count;
             visits_ += count;

@@ -21,8 +21,8 @@
 
 #include <vector>
 
-#include "solvers/block_store.hpp"
-#include "solvers/dual_run.hpp"
+#include "solvers/dual/block_store.hpp"
+#include "solvers/dual/dual_run.hpp"
 
 namespace dualfield {
 

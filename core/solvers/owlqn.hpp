@@ -17,10 +17,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "duality/elastic_net.hpp"
-#include "solvers/curvature.hpp"
-#include "solvers/deadline.hpp"
-#include "solvers/objective.hpp"
+#include "fields/objective.hpp"
+#include "solvers/primal/curvature.hpp"
 
 namespace dualfield {
 
@@ -116,7 +116,7 @@ class OWLQN {
         }
         const double* w = centre_.empty() ? trial_.data() : point_.data();
         while (cursor_ < total()) {
-            const Index count = std::min({Relay::batch(team), total() - cursor_, last_visit - visits_});
+            const Index count = std::min({OrderedHandOver::batch(team), total() - cursor_, last_visit - visits_});
             objective_.add(order_.data() + cursor_, count, w, trial_gradient_.data(), team);
             cursor_ += count;
             visits_ += count;

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "sampling/batches.hpp"
-#include "solvers/deadline.hpp"
-#include "solvers/lazy_weights.hpp"
+#include "solvers/primal/lazy_weights.hpp"
 
 namespace dualfield {
 

@@ -3,7 +3,7 @@
 //     w <- (1 - alpha lambda) w - (alpha / m) d.
 #pragma once
 
-#include "solvers/average_gradient.hpp"
+#include "solvers/primal/average_gradient.hpp"
 
 namespace dualfield {
 

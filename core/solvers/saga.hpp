@@ -3,7 +3,7 @@
 //     w <- w - alpha [ (g_new - g_old) / (n p_i) + d_old / n + lambda w ].
 #pragma once
 
-#include "solvers/average_gradient.hpp"
+#include "solvers/primal/average_gradient.hpp"
 
 namespace dualfield {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "duality/line_search.hpp"
-#include "solvers/best_epsilon.hpp"
-#include "solvers/block_store.hpp"
-#include "solvers/dual_run.hpp"
+#include "solvers/dual/best_epsilon.hpp"
+#include "solvers/dual/block_store.hpp"
+#include "solvers/dual/dual_run.hpp"
 
 namespace dualfield {
 

@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include "solvers/lazy_weights.hpp"
-#include "solvers/primal_run.hpp"
-#include "solvers/smoothness.hpp"
+#include "solvers/primal/lazy_weights.hpp"
+#include "solvers/primal/primal_run.hpp"
+#include "solvers/primal/smoothness.hpp"
 
 namespace dualfield {
 

@@ -8,7 +8,7 @@
 #include <array>
 #include <vector>
 
-#include "math/zeros.hpp"
+#include "base/zeros.hpp"
 #include "threads/team.hpp"
 
 namespace dualfield {

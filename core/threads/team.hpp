@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "math/elementary.hpp"
+#include "base/index.hpp"
 
 namespace dualfield {
 

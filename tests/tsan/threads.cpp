@@ -149,8 +149,8 @@ void run_all(const F& field) {
 void relay() {
     constexpr Index kThings = 500;
     Team team(kThreads);
-    Relay relay;
-    std::vector<Index> things(Relay::places(team));
+    OrderedHandOver relay;
+    std::vector<Index> things(OrderedHandOver::places(team));
     std::vector<std::vector<Index>> taken(kThreads);
     const auto make = [&](Index k, Index place, Index) { things[place] = k; };
     relay.run(team, kThings, make, [&](Index, Index place, Index member) { taken[member].push_back(things[place]); });

@@ -1,4 +1,4 @@
-"""What the dual methods share, parameters and runs; the compiled side is ``core/solvers/dual_run.hpp``."""
+"""What the dual methods share, parameters and runs; the compiled side is ``core/solvers/dual/dual_run.hpp``."""
 
 from __future__ import annotations
 

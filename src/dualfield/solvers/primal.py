@@ -1,4 +1,4 @@
-"""What the stochastic methods on the primal share; the compiled side is ``core/solvers/primal_run.hpp``."""
+"""What the stochastic methods on the primal share; the compiled side is ``core/solvers/primal/primal_run.hpp``."""
 
 from __future__ import annotations
 

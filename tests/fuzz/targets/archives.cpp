@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <variant>
 
+#include "base/archive.hpp"
 #include "choices.hpp"
 #include "fields/chain.hpp"
 #include "solvers/adagrad.hpp"
-#include "solvers/archive.hpp"
 #include "solvers/lbfgs.hpp"
 #include "solvers/oeg.hpp"
 #include "solvers/owlqn.hpp"

@@ -1,0 +1,180 @@
+// The primal objective in sum units and its gradient, block by block:
+//     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>).
+#pragma once
+
+#include <vector>
+
+#include "base/archive.hpp"
+#include "duality/certificate.hpp"
+#include "fields/field.hpp"
+#include "fields/own_parts.hpp"
+#include "simd/vector.hpp"
+#include "threads/ordered_hand_over.hpp"
+
+namespace dualfield {
+
+template <Field F>
+class Objective {
+   public:
+    explicit Objective(const F& field) : field_(field), own_parts_(field) {}
+
+    // Forgets the sums, for a new point.
+    void reset() {
+        losses_ = CompensatedSum();
+        magnitude_ = 0.0;
+    }
+
+    // Adds the loss of block i and, where `gradient` is not null, its gradient c_i (E_w F - F_i).
+    void add(Index i, const double* w, double* gradient) {
+        Team alone(1);
+        add(&i, 1, w, gradient, alone);
+    }
+
+    // The same for several blocks on the threads of a team. Sums are taken in the order of the blocks, so that they do not
+    // depend on the threads.
+    void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) {
+        if (static_cast<Index>(workers_.size()) < team.size()) workers_ = std::vector<Worker>(team.size());
+        own_parts_.divide(team.size());
+        if (static_cast<Index>(slots_.size()) < OrderedHandOver::places(team))
+            slots_.resize(OrderedHandOver::places(team));
+        hand_over_.run(
+            team, count,
+            [&](Index k, Index place, Index member) {
+                look_at(blocks[k], w, gradient != nullptr, workers_[member], slots_[place]);
+            },
+            [&](Index k, Index place, Index member) {
+                const Slot& slot = slots_[place];
+                if (!(slot.weight > 0.0)) return;
+                if (gradient) own_parts_.take(blocks[k], slot.counts, slot.weight, gradient, member);
+                if (member > 0) return;
+                losses_.add(slot.loss);
+                magnitude_ += slot.magnitude;
+                ++oracle_calls_;
+            });
+    }
+
+    // The sums of a pass in the making.
+    void archive(Archive& archive) {
+        losses_.archive(archive);
+        archive.scalars("objective_magnitude", {&magnitude_});
+    }
+
+    double penalty(const double* w) const { return 0.5 * field_.l2() * squared_norm(field_.dimension(), w); }
+    double losses() const { return losses_.value(); }
+    double magnitude() const { return magnitude_; }
+    Index oracle_calls() const { return oracle_calls_; }
+
+   private:
+    // Each on cache lines of its own: a thread writes one while others are at theirs.
+    struct alignas(64) Worker {
+        typename F::Workspace oracle;
+        std::vector<double> potentials, marginals;
+    };
+    struct alignas(64) Slot {
+        typename OwnParts<F>::Counts counts;
+        double weight, loss, magnitude;
+    };
+
+    void look_at(Index i, const double* w, bool with_gradient, Worker& worker, Slot& slot) const {
+        const double c = slot.weight = field_.sample_weight(i);
+        if (!(c > 0.0)) return;
+        const Index size = field_.compact_size(i);
+        double* theta = room(worker.potentials, size);
+        double* m = room(worker.marginals, size);
+        field_.score(i, w, theta);
+        slot.magnitude = c * field_.magnitude(i, theta) * rounding_growth(size);
+        field_.center(i, theta);
+        const double log_z =
+            with_gradient ? field_.infer(i, theta, m, worker.oracle) : field_.log_partition(i, theta, worker.oracle);
+        const double true_score = field_.true_score(i, theta);
+        slot.loss = c * (log_z - true_score);
+        slot.magnitude += c * (std::abs(log_z) + std::abs(true_score));
+        if (!with_gradient) return;
+        field_.subtract_truth(i, m);
+        own_parts_.hand_over(i, m, slot.counts);
+    }
+
+    const F& field_;
+    CompensatedSum losses_;
+    double magnitude_ = 0.0;
+    Index oracle_calls_ = 0;
+    OwnParts<F> own_parts_;
+    std::vector<Worker> workers_;
+    std::vector<Slot> slots_;
+    OrderedHandOver hand_over_;
+};
+
+// P(w), and its gradient where `gradient` is not null.
+template <Field F>
+double evaluate_primal(const F& field, const double* w, double* gradient) {
+    Objective<F> objective(field);
+    if (gradient)
+        for (Index k = 0; k < field.dimension(); ++k) gradient[k] = field.l2() * w[k];
+    for (Index i = 0; i < field.blocks(); ++i) objective.add(i, w, gradient);
+    return objective.losses() + objective.penalty(w);
+}
+
+struct PrimalBound {
+    double value, magnitude;
+};
+
+// Not below P(w), even where inference has not converged, and what rounding acts on in it.
+template <Field F>
+PrimalBound bound_primal(const F& field, const double* w) {
+    typename F::Workspace oracle;
+    std::vector<double> theta;
+    CompensatedSum losses;
+    double magnitude = 0.0;
+    for (Index i : active_blocks(field)) {
+        const Index size = field.compact_size(i);
+        const double c = field.sample_weight(i);
+        field.score(i, w, room(theta, size));
+        magnitude += c * field.magnitude(i, theta.data()) * rounding_growth(size);
+        field.center(i, theta.data());
+        double log_z = 0.0;
+        if constexpr (requires { field.upper_log_partition(i, theta.data(), oracle); }) {
+            log_z = field.upper_log_partition(i, theta.data(), oracle);
+        } else {
+            log_z = field.log_partition(i, theta.data(), oracle);
+        }
+        const double true_score = field.true_score(i, theta.data());
+        losses.add(c * (log_z - true_score));
+        magnitude += c * (std::abs(log_z) + std::abs(true_score));
+    }
+    const double penalty = 0.5 * field.l2() * squared_norm(field.dimension(), w);
+    return {losses.value() + penalty, magnitude + penalty};
+}
+
+// What P(w) looks like from a sample of the blocks: their losses, and their share of the penalty.
+template <Field F>
+double evaluate_sample(const F& field, const double* w, const Index* blocks, Index count) {
+    Objective<F> objective(field);
+    double total = 0.0, sampled = 0.0;
+    for (Index i = 0; i < field.blocks(); ++i) total += field.sample_weight(i);
+    for (Index k = 0; k < count; ++k) {
+        sampled += field.sample_weight(blocks[k]);
+        objective.add(blocks[k], w, nullptr);
+    }
+    return objective.losses() + sampled / total * objective.penalty(w);
+}
+
+// The product of the Hessian of P at w with v: l2 v + sum_i c_i Cov_w(F) v.
+template <TangentField F>
+void evaluate_hessian_product(const F& field, const double* w, const double* v, double* product) {
+    typename F::Workspace oracle;
+    typename F::Direction direction;
+    std::vector<double> theta, tangent, m, table, scratch;
+    for (Index k = 0; k < field.dimension(); ++k) product[k] = field.l2() * v[k];
+    for (Index i : active_blocks(field)) {
+        const Index size = field.compact_size(i);
+        field.score(i, w, room(theta, size));
+        field.center(i, theta.data());
+        field.infer_table(i, theta.data(), room(table, field.table_size(i)), room(m, size), oracle);
+        field.score(i, v, room(tangent, size));
+        field.differentiate(i, table.data(), tangent.data(), m.data(), scratch);
+        field.pull(i, m.data(), direction);
+        field.apply(product, field.sample_weight(i), direction);
+    }
+}
+
+}  // namespace dualfield

@@ -1,0 +1,120 @@
+// Products of vectors with a square matrix whose rows, and whose number of rows, are padded to whole pieces by zeros.
+//
+// A matrix of few labels stays in the first cache, and sums stay in registers. A larger one is read from farther away more
+// slowly than it is multiplied: so x^T E and E y are found together, by one reading of E.
+#pragma once
+
+#include "simd/pieces.hpp"
+
+namespace dualfield {
+
+// What fits the registers, 32 of 512 bits or 16 smaller ones: rows and pieces of them at once; the sums kept for each piece
+// of a row of B; and up to how many pieces in a row a matrix counts as small.
+#ifdef __AVX512F__
+constexpr Index kRowsAtOnce = 8, kPiecesAtOnce = 4, kFewPieces = 5;
+template <Index B>
+constexpr Index kWays = B == 1 ? 4 : (B <= 4 ? 2 : 1);
+#else
+constexpr Index kRowsAtOnce = 4, kPiecesAtOnce = 1, kFewPieces = 4;
+template <Index B>
+constexpr Index kWays = B == 1 ? 2 : 1;
+#endif
+
+// out[p] = piece p of x^T E, for B pieces in a row, in kWays sums each so that they wait less for each other.
+template <Index B>
+[[gnu::always_inline]] inline void multiply_left(const double* x, const double* E, Piece (&out)[B]) {
+    constexpr Index W = kWays<B>, P = 8 * B;
+    Piece sums[W * B];
+    clear(sums);
+    for (Index i = 0; i < P; i += W)
+        for_each_piece<W * B>([&](Index s) __attribute__((always_inline)) {
+            add_product(x[i + s / B], E + (i + s / B) * P + 8 * (s % B), sums[s]);
+        });
+    for_each_piece<B>([&](Index p) __attribute__((always_inline)) {
+        out[p] = sums[p];
+        for_each_piece<W - 1>([&](Index w) __attribute__((always_inline)) { out[p] += sums[(w + 1) * B + p]; });
+    });
+}
+
+// out[r] = the total of sums[r].
+[[gnu::always_inline]] inline void store_totals(const Piece (&sums)[kRowsAtOnce], double* out) {
+#ifdef __AVX512F__
+    Piece pairs[4], fours[2];
+    for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+        const Piece &a = sums[2 * r], &b = sums[2 * r + 1];
+        pairs[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
+                   __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+    });
+    for_each_piece<2>([&](Index r) __attribute__((always_inline)) {
+        const Piece &a = pairs[2 * r], &b = pairs[2 * r + 1];
+        fours[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
+                   __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    });
+    store(__builtin_shufflevector(fours[0], fours[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+              __builtin_shufflevector(fours[0], fours[1], 4, 5, 6, 7, 12, 13, 14, 15),
+          out);
+#else
+    for_each_piece<kRowsAtOnce>([&](Index r) __attribute__((always_inline)) { out[r] = total(sums[r]); });
+#endif
+}
+
+// left = x^T E where kLeft, right = E y where kRight; E is P x P. Every other reading should go `upwards`, to begin with
+// what the last one has left in the cache.
+template <bool kLeft, bool kRight>
+void multiply(Index P, const double* E, const double* x, double* left, const double* y, double* right, bool upwards) {
+    constexpr Index R = kRowsAtOnce;
+    if (kLeft) std::memset(left, 0, P * sizeof(double));
+    for (Index block = 0; block < P; block += R) {
+        const Index i = upwards ? P - R - block : block;
+        const double* rows = E + i * P;
+        Piece factors[R], sums[R];
+        for_each_piece<R>([&](Index r)
+                              __attribute__((always_inline)) { factors[r] = Piece{} + (kLeft ? x[i + r] : 0.0); });
+        clear(sums);
+        for (Index j = 0; j < P; j += 8) {
+            Piece column{}, row{};
+            if (kRight) load(y + j, column);
+            if (kLeft) load(left + j, row);
+            for_each_piece<R>([&](Index r) __attribute__((always_inline)) {
+                Piece entries;
+                load(rows + r * P + j, entries);
+                if (kLeft) row += factors[r] * entries;
+                if (kRight) sums[r] += entries * column;
+            });
+            if (kLeft) store(row, left + j);
+        }
+        if (kRight) store_totals(sums, right + i);
+    }
+}
+
+// out = E^T for a matrix of P x P; with wide vectors eight by eight: entries, then pairs of them, then fours change places.
+inline void transpose(Index P, const double* E, double* out) {
+#ifdef __AVX512F__
+    for (Index i = 0; i < P; i += 8)
+        for (Index j = 0; j < P; j += 8) {
+            Piece rows[8], pairs[8], fours[8];
+            for_each_piece<8>([&](Index r) __attribute__((always_inline)) { load(E + (i + r) * P + j, rows[r]); });
+            for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+                const Piece &a = rows[2 * r], &b = rows[2 * r + 1];
+                pairs[2 * r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+                pairs[2 * r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+            });
+            for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+                const Index first = r / 2 * 4 + r % 2;
+                const Piece &a = pairs[first], &b = pairs[first + 2];
+                fours[first] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+                fours[first + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+            });
+            for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+                const Piece &a = fours[r], &b = fours[r + 4];
+                store(__builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11), out + (j + r) * P + i);
+                store(__builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15), out + (j + r + 4) * P + i);
+            });
+        }
+#else
+    for (Index i = 0; i < P; ++i)
+        for (Index j = 0; j < P; ++j) out[j * P + i] = E[i * P + j];
+#endif
+}
+
+}  // namespace dualfield

@@ -1,0 +1,83 @@
+// The full pass behind the certificate of a primal solver.
+//
+// At given weights it computes P(w) and its gradient. With mu = p(w) the dual value is P(w) - |gradient|^2 / (2 l2); the
+// best such value of all passes so far bounds the optimum from below. It works in slices and changes nothing in the run.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "fields/objective.hpp"
+
+namespace dualfield {
+
+template <Field F>
+class GradientCertificate {
+   public:
+    explicit GradientCertificate(const F& field) : field_(field), objective_(field), order_(active_blocks(field)) {}
+
+    // read(w) writes the weights to certify, once, when a pass begins. True when the pass is complete.
+    template <class Read>
+    bool run(const Deadline& deadline, Team& team, Read&& read) {
+        if (gradient_.empty()) {
+            weights_.resize(field_.dimension());
+            read(weights_.data());
+            gradient_.resize(field_.dimension());
+            for (Index k = 0; k < field_.dimension(); ++k) gradient_[k] = field_.l2() * weights_[k];
+            objective_.reset();
+            cursor_ = 0;
+        }
+        const Index blocks = static_cast<Index>(order_.size());
+        while (cursor_ < blocks) {
+            const Index count = std::min(OrderedHandOver::batch(team), blocks - cursor_);
+            objective_.add(order_.data() + cursor_, count, weights_.data(), gradient_.data(), team);
+            cursor_ += count;
+            if (deadline.passed() && cursor_ < blocks) return false;
+        }
+        end();
+        return true;
+    }
+
+    // Forgets a pass: the weights have moved. The best dual value stays.
+    void discard() {
+        complete_ = false;
+        weights_ = gradient_ = {};
+    }
+
+    bool complete() const { return complete_; }
+    const Certificate& certificate() const { return certificate_; }
+    const std::vector<double>& weights() const { return weights_; }
+    double best_dual() const { return best_dual_; }
+    Index oracle_calls() const { return objective_.oracle_calls(); }
+
+    void archive(Archive& archive) {
+        archive.scalars("certificate", {&certificate_.primal, &certificate_.dual, &certificate_.gap, &best_dual_});
+    }
+
+   private:
+    void end() {
+        const double penalty = objective_.penalty(weights_.data());
+        const double primal = objective_.losses() + penalty;
+        const double square = squared_norm(field_.dimension(), gradient_.data());
+        const double allowance = rounding_allowance(objective_.magnitude() + penalty);
+        certificate_ = Certificate();
+        gradient_ = {};
+        complete_ = true;
+        if (!std::isfinite(primal) || !std::isfinite(square)) return;  // then nothing is certified
+        best_dual_ = std::max(best_dual_, primal - 0.5 * square / field_.l2() - allowance);
+        certificate_ = {primal, best_dual_, std::max(0.0, primal - best_dual_) + allowance};
+    }
+
+    const F& field_;
+    Objective<F> objective_;
+    std::vector<Index> order_;
+    Certificate certificate_;
+    double best_dual_ = -std::numeric_limits<double>::infinity();
+    std::vector<double> weights_, gradient_;
+    Index cursor_ = 0;
+    bool complete_ = false;
+};
+
+}  // namespace dualfield

@@ -17,7 +17,7 @@ from tasks import data_file
 
 from dualfield import ChainCRF
 from dualfield.features import Template, preset_template
-from dualfield.features.rules import window
+from dualfield.features.templates.rules import window
 from dualfield.io import read_tokens
 from dualfield.metrics import chunk_scores
 

@@ -30,7 +30,7 @@ import numpy as np
 
 from dualfield import fields
 from dualfield.features import Cell, Encoded, Rule, Template, Tokens, encode, preset_template
-from dualfield.features.rules import lower, prefix, shape, suffix, window
+from dualfield.features.templates.rules import lower, prefix, shape, suffix, window
 from dualfield.io import read_tokens
 from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from dualfield import GridCRF
 from dualfield.datasets import load_man_made_structure
-from dualfield.features.orientations import BLOCK
+from dualfield.features.graphs.orientations import BLOCK
 
 
 def tinted(photo: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from dualfield import ChainCRF
 from dualfield.calibration import Outcomes, choose_threshold, outcomes, reliability
 from dualfield.metrics import chunk_scores, token_accuracy
-from tests.estimators.test_chain_answers import entity_data
+from tests.models.test_chain_answers import entity_data
 
 
 @st.composite

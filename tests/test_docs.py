@@ -42,7 +42,7 @@ MODULES = [
 
 
 def test_the_modules_are_found() -> None:
-    assert {"dualfield.driver", "dualfield.estimators.chain_crf", "dualfield.io.columns"} <= set(MODULES)
+    assert {"dualfield.solving", "dualfield.estimators.chain_crf", "dualfield.io.columns"} <= set(MODULES)
 
 
 @pytest.mark.parametrize(

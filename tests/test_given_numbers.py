@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dualfield import ChainCRF, fields, solve
-from dualfield.features import Template, rules
+from dualfield.features import Template
+from dualfield.features.templates import rules
 from dualfield.given_numbers import LARGEST, as_float, check_integer
 from dualfield.oracles import chain
 from dualfield.solvers import LBFGS, SGD

@@ -13,10 +13,8 @@ import pytest
 from dualfield.datasets import travel_sentences
 from dualfield.io import write_columns
 
-PACKAGES = [
-    "dualfield",
-    *(f"dualfield.{name}" for name in "datasets estimators features fields inspection io oracles reporting".split()),
-]
+ROOMS = "datasets estimators features fields inspection io labels models oracles reporting"
+PACKAGES = ["dualfield", *(f"dualfield.{name}" for name in ROOMS.split())]
 HEAVY = {"scipy", "sklearn", "pandas", "matplotlib", "jinja2"}
 NOT_FOR_TAGGING = HEAVY | {"numpy", "typer", "rich", "pydantic", "dataclasses"}
 

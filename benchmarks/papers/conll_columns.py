@@ -22,7 +22,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.tasks import data_file
 from dualfield.features import Encoded, Template
-from dualfield.features.rules import lower, window
+from dualfield.features.templates.rules import lower, window
 from dualfield.features.vocabulary import Vocabulary
 from dualfield.io import read_tokens
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from dualfield import fields
-from dualfield.io import read_crfsuite_model
+from dualfield.models import read_crfsuite_model
 
 __all__ = ["Trained", "as_sequences", "objective_of_model", "train_crfsuite"]
 

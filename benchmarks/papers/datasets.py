@@ -33,7 +33,7 @@ from benchmarks.tasks import Test, data_file
 from dualfield import fields
 from dualfield.datasets import travel_sentences
 from dualfield.features import Cell, Encoded, Rule, Template, Tokens, encode
-from dualfield.features.rules import lower, prefix, suffix, window
+from dualfield.features.templates.rules import lower, prefix, suffix, window
 from dualfield.io import read_tokens
 
 __all__ = ["DATASETS", "Dataset", "Problem"]

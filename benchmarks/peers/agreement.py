@@ -38,8 +38,9 @@ from benchmarks.tasks import Test, data_file, from_columns
 from benchmarks.text_tasks import TASKS
 from dualfield import fields, solve
 from dualfield.features import Tokens, preset_template
-from dualfield.io import read_crfsuite_model, read_tokens
+from dualfield.io import read_tokens
 from dualfield.io.json_lines import attribute_lists
+from dualfield.models import read_crfsuite_model
 
 FORM = 1  # the column of CoNLL-U that the preset sees
 OBSERVED: dict[str, Any] = {"state_features": "observed", "transitions": "observed"}

@@ -19,9 +19,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.tasks import TASKS
 from dualfield import LBFGS, OEG, solve
-from dualfield.estimators.threads import in_ranges
 from dualfield.fields import Field
 from dualfield.solvers import SAG
+from dualfield.threads import in_ranges
 
 TRAINED = {kind.name: kind for kind in (OEG, LBFGS, SAG)}
 PREDICTION = "prediction"

@@ -10,6 +10,7 @@ crf.solution_.message
 from typing import TYPE_CHECKING
 
 from dualfield._deferred import deferred
+from dualfield.version import __version__
 
 if TYPE_CHECKING:
     from dualfield import (
@@ -20,19 +21,19 @@ if TYPE_CHECKING:
         fields,
         inspection,
         io,
+        labels,
         metrics,
+        models,
         oracles,
         reporting,
         solvers,
     )
-    from dualfield.driver import Progress, solve
+    from dualfield.driver import Progress
     from dualfield.estimators import ChainCRF, ChainCRFCV, GraphCRF, GridCRF, SoftmaxRegression
-    from dualfield.features import Constraints
-    from dualfield.path import l2_path
+    from dualfield.labels import Constraints
     from dualfield.solution import Solution
     from dualfield.solvers import LBFGS, OEG, SDCA
-
-__version__ = "0.1.0"
+    from dualfield.solving import l2_path, solve
 
 __all__ = [
     "LBFGS",
@@ -55,7 +56,9 @@ __all__ = [
     "inspection",
     "io",
     "l2_path",
+    "labels",
     "metrics",
+    "models",
     "oracles",
     "reporting",
     "solve",
@@ -65,12 +68,13 @@ __all__ = [
 __getattr__, __dir__ = deferred(
     __name__,
     {
-        "": "calibration datasets estimators features fields inspection io metrics oracles reporting solvers",
-        "driver": "Progress solve",
+        "": "calibration datasets estimators features fields inspection io labels metrics models "
+        "oracles reporting solvers",
+        "driver": "Progress",
         "estimators": "ChainCRF ChainCRFCV GraphCRF GridCRF SoftmaxRegression",
-        "features": "Constraints",
-        "path": "l2_path",
+        "labels": "Constraints",
         "solution": "Solution",
+        "solving": "l2_path solve",
         "solvers": "LBFGS OEG SDCA",
     },
 )

@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from dualfield.features import encode_labels
 from dualfield.given_numbers import check_integer
+from dualfield.labels import encode_labels
 from dualfield.metrics import chunks
-from dualfield.reporting.table import Table
+from dualfield.table import Table
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["Outcomes", "Threshold", "choose_threshold", "outcomes", "reliability"]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["as_numbers", "contiguous", "frozen", "handed_over"]
+__all__ = ["as_numbers", "check_sample_weight", "contiguous", "frozen", "handed_over"]
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -63,6 +63,22 @@ def handed_over(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """A new array that nobody else has, made read-only in place, so that :func:`frozen` need not copy it."""
     array.flags.writeable = False
     return array
+
+
+def check_sample_weight(sample_weight: npt.ArrayLike | None, n: int, what: str) -> npt.NDArray[np.float64] | None:
+    """Return the weights as an array, or refuse them with the first offending place."""
+    if sample_weight is None:
+        return None
+    weights = as_numbers(sample_weight, np.float64, "sample_weight")
+    weights = np.full(n, float(weights)) if weights.ndim == 0 else contiguous(weights, np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have one entry per {what}, {n} in all; got shape {weights.shape}.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]}; weights must be finite and not negative.")
+    if not weights.any():
+        raise ValueError(f"Every sample_weight is zero; at least one {what} needs a positive weight.")
+    return weights
 
 
 def _can_be_written(array: npt.NDArray[Any]) -> bool:

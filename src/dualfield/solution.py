@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from dualfield.solvers.base import Run
 
 __all__ = ["Solution"]
 
@@ -63,7 +60,7 @@ class Solution:
     seconds: float
     cpu_seconds: float
     history: dict[str, npt.NDArray[np.float64]] = field(repr=False)
-    state: Run | None = field(default=None, repr=False, compare=False)
+    state: Any = field(default=None, repr=False, compare=False)
 
     @property
     def relative_gap(self) -> float:

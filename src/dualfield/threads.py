@@ -1,18 +1,26 @@
-"""How many threads ``n_jobs`` asks for."""
+"""Threads: how many ``n_jobs`` asks for, and blocks in ranges, each on one of them."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dualfield import _core
 from dualfield.given_numbers import check_integer
 
-__all__ = ["MOST_THREADS", "all_threads", "thread_count", "warn_missing_threads"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["MOST_THREADS", "all_threads", "in_parts", "in_ranges", "joined", "thread_count", "warn_missing_threads"]
 
 MOST_THREADS = 1024  # of one call; more have no use on any machine and cost memory, so n_jobs asks for no more
+_RANGES_PER_THREAD = 16
+
+Part = TypeVar("Part")
 
 
 def thread_count(n_jobs: int | None, owner: str = "") -> int:
@@ -44,3 +52,54 @@ def warn_missing_threads(missing: int) -> None:
         RuntimeWarning,
         stacklevel=4,
     )
+
+
+def in_ranges(function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: int | None) -> npt.NDArray[Any]:
+    """``function(first, last)`` over blocks 0 … n, cut into ranges that run on threads; results joined."""
+    return joined(in_parts(function, n, n_jobs))
+
+
+def joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The arrays of all ranges as one; of a single range its own, not a copy."""
+    import numpy as np  # whoever only tags columns does without
+
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -> list[Part]:
+    """The results of ``function(first, last)`` for ranges that cover 0 … n, in their order.
+
+    The compiled core releases Python's lock, so threads are enough. The caller's is one of them: threads that start
+    while it waits may find themselves on one core for a while. There are several ranges per thread, each for the one
+    that is free first, since blocks are not alike and a core may be busy with something else.
+    """
+    workers = min(thread_count(n_jobs), max(n, 1))
+    if workers == 1:
+        return [function(0, n)]
+    from concurrent.futures import ThreadPoolExecutor
+
+    count = min(n, _RANGES_PER_THREAD * workers)
+    bounds = [n * k // count for k in range(count + 1)]
+    stops = [None] * workers
+    waiting: deque[int | None] = deque([*range(count), *stops])
+    parts: dict[int, Part] = {}
+
+    def work() -> None:
+        try:
+            while (k := waiting.popleft()) is not None:
+                parts[k] = function(bounds[k], bounds[k + 1])
+        except BaseException:
+            waiting.extendleft(stops)  # the others need not go on
+            raise
+
+    with ThreadPoolExecutor(workers - 1) as pool:
+        others = []
+        try:
+            for _ in range(workers - 1):
+                others.append(pool.submit(work))
+        except RuntimeError:  # the system has no more threads
+            warn_missing_threads(workers - 1 - len(others))
+        work()
+        for other in others:
+            other.result()
+    return [parts[k] for k in range(count)]

@@ -176,11 +176,11 @@ def test_version_and_help(command):
 
 # Tells the parent of each pass, so that it can interrupt in the middle of training.
 TALKATIVE = """
-from dualfield import driver
+from dualfield import solving
 from dualfield.cli import main
-solve = driver.solve
+solve = solving.solve
 tell = lambda progress: print(progress.passes, flush=True)
-driver.solve = lambda field, callbacks, **options: solve(field, callbacks=[tell], **options)
+solving.solve = lambda field, callbacks, **options: solve(field, callbacks=[tell], **options)
 main()
 """
 

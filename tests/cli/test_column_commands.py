@@ -12,9 +12,9 @@ import pytest
 
 from dualfield import ChainCRF
 from dualfield.cli import main
-from dualfield.cli.column_features import recipe_of
 from dualfield.datasets import travel_sentences
 from dualfield.features import Columns, Template
+from dualfield.models.recipe import recipe_of
 
 Run = Callable[..., tuple[int, bytes, str]]
 CRFPP = "U00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[1,0]\nB\n"

@@ -13,7 +13,8 @@ import pytest
 
 from dualfield import ChainCRF
 from dualfield.features import extract_all
-from dualfield.io import read_attributes, read_columns, read_crfsuite_model, read_json_lines
+from dualfield.io import read_attributes, read_columns, read_json_lines
+from dualfield.models import read_crfsuite_model
 
 Run = Callable[..., tuple[int, str, str]]
 COLUMNS = "the DT O\ncat NN B\n\nit PRP O\n"

@@ -14,8 +14,9 @@ import pytest
 
 from dualfield import ChainCRF
 from dualfield.datasets import travel_sentences
-from dualfield.features import EncodedLabels, encode, extract_all
+from dualfield.features import encode, extract_all
 from dualfield.io import read_attributes, write_attributes, write_columns, write_json_lines
+from dualfield.labels import EncodedLabels
 
 Run = Callable[..., tuple[int, str, str]]
 SENTENCES = travel_sentences(60, 0)

@@ -240,7 +240,7 @@ def test_observed_bigrams_are_those_of_the_data_and_all_of_them_those_that_rules
 
 
 def test_a_table_beyond_memory_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dualfield.fields.bigram_layout.main_memory", lambda: 400)
+    monkeypatch.setattr("dualfield.models.bigram_layout.main_memory", lambda: 400)
     X, y = bigram_sequences(8)
     with pytest.raises(
         ValueError, match=r"3 bigram attributes with 9 pairs .* 27 weights; .* give bigram_features='obs"

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from dualfield.datasets import Images, load_man_made_structure
 from dualfield.datasets.structure import FILES
 from dualfield.features import edge_differences, grid_edges
-from dualfield.features.orientations import (
+from dualfield.features.graphs.orientations import (
     multi_scale_features,
     orientation_histograms,
     quadratic_features,

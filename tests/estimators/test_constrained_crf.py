@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from dualfield import ChainCRF, ChainCRFCV, Constraints
 from dualfield.inspection import explain
-from dualfield.io.model_file import read_model, write_model
 from dualfield.metrics import chunks
+from dualfield.models.model_file import read_model, write_model
 from tests.zoo import chunk_sequences
 
 SCHEMES = ["bio", "iobes"]

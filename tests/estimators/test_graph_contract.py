@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from dualfield import LBFGS, SDCA, ChainCRF, GraphCRF, GridCRF
-from dualfield.io.model_file import read_model, write_model
+from dualfield.models.model_file import read_model, write_model
 from tests.test_bad_input import refuses
 from tests.zoo import halved_images as images
 from tests.zoo import random_graphs

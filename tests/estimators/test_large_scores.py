@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dualfield import ChainCRF, GraphCRF, SoftmaxRegression
-from dualfield.estimators.chain_model import ChainModel
+from dualfield.models.chain_model import ChainModel
 
 
 def ring(n: int, seed: int = 0) -> tuple[Any, list[tuple[int, int]]]:

@@ -15,7 +15,7 @@ from tests.faults.children import LONGEST, start
 SAVES = """
 import sys
 import numpy as np
-from dualfield.io.model_file import write_model
+from dualfield.models.model_file import write_model
 turn = 0
 while True:
     turn += 1
@@ -36,7 +36,7 @@ def kill_in_the_middle(folder: Path, saves: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_file_is_whole_after_a_kill(tmp_path: Path, seed: int) -> None:
-    from dualfield.io.model_file import read_model
+    from dualfield.models.model_file import read_model
 
     kill_in_the_middle(tmp_path, random.Random(seed).randint(1, 12))
     arrays, description = read_model(tmp_path / "model")

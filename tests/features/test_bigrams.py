@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualfield.features import Columns, Encoded, EncodedLabels, Vocabulary, encode, known_bigrams
+from dualfield.features import Columns, Encoded, Vocabulary, encode, known_bigrams
 from dualfield.io import write_attributes
 from dualfield.io.json_lines import attribute_lists
+from dualfield.labels import EncodedLabels
 
 X = [[["a"], ["b", "c"], ["a"]], [["c"]], [["b"], ["a"]]]
 PAIRS = [[["first"], ["p"], ["p", "q"]], [["first"]], [["q"], ["r"]]]

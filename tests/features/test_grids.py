@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualfield.features.grids import edge_differences, edge_ends, grid_edges
+from dualfield.features.graphs.grids import edge_differences, edge_ends, grid_edges
 
 SIDES = st.integers(1, 9)
 STEPS = [(0, 1), (1, 0), (1, 1), (1, -1)]

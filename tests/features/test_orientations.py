@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import convolve1d, correlate1d
 
-from dualfield.features.orientations import (
+from dualfield.features.graphs.orientations import (
     SCALES,
     multi_scale_features,
     orientation_histograms,

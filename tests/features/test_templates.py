@@ -15,7 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield.features import Cell, Columns, Rule, Template, Tokens, Vocabulary, encode, extract_all, preset_template
-from dualfield.features.rules import brief_shape, gazetteer, lower, match, prefix, shape, suffix, test, window
+from dualfield.features.templates.rules import (
+    brief_shape,
+    gazetteer,
+    lower,
+    match,
+    prefix,
+    shape,
+    suffix,
+    test,
+    window,
+)
 from dualfield.io import read_columns, read_tokens
 from tests.features.plain_templates import attributes
 from tests.sequences import assert_same_encoded

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield import ChainCRF
-from dualfield.features import EncodedLabels, Tokens, encode_labels
+from dualfield.features import Tokens
+from dualfield.labels import EncodedLabels, encode_labels
 
 corpora = st.integers(1, 3).flatmap(
     lambda width: st.lists(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dualfield import fields, l2_path, solve
 from dualfield.features import encode_graphs, encode_grids
 from dualfield.fields.graph import Graph
-from dualfield.fields.graph_layout import edge_pattern
+from dualfield.models.graph_layout import edge_pattern
 from dualfield.solvers import LBFGS, OEG, SDCA
 from tests.test_bad_input import refuses
 from tests.written_out import WrittenOut

@@ -29,6 +29,6 @@ def test_observed_transitions_need_no_list_of_all_pairs(monkeypatch: pytest.Monk
         raise AssertionError("a list of all pairs was made")
 
     labels = [str(k) for k in range(50)]
-    monkeypatch.setattr("dualfield.fields.chain_layout.np.arange", no_list)
+    monkeypatch.setattr("dualfield.models.chain_layout.np.arange", no_list)
     field = fields.Chain([[["a"]] * 50], [labels], transitions="observed")
     assert len(field.layout.transitions) == 49

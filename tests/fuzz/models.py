@@ -132,7 +132,7 @@ def _with_checksum(content: bytes) -> bytes:
     """The same with a checksum that fits, by the format's own function; without one in the format, as it is."""
     end = 8 + int.from_bytes(content[:8], "little")
     try:
-        checksum = import_module("dualfield.io.checksum")
+        checksum = import_module("dualfield.models.checksum")
         return bytes(checksum.with_checksum(content[:end], [content[end:]]) + content[end:])
     except (ImportError, ValueError, TypeError, KeyError, AttributeError):
         return content  # among others: no place in the header that could hold it
@@ -190,7 +190,7 @@ def _load_and_ask(path: str, kind: str) -> None:
     import numpy as np
 
     import dualfield
-    from dualfield.io import crfsuite_model
+    from dualfield.models import crfsuite_model
 
     if kind == "crfsuite":
         crf: Any = crfsuite_model.read_crfsuite_model(path)
@@ -218,7 +218,7 @@ def _load_and_ask(path: str, kind: str) -> None:
 
 def _tag(path: str, kind: str) -> None:
     """What the command line reads without NumPy."""
-    from dualfield.io.model_file import read_parts
+    from dualfield.models.model_file import read_parts
 
     if kind != "crfsuite":
         read_parts(path)

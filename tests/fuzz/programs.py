@@ -17,7 +17,9 @@ import numpy as np
 import dualfield
 from dualfield import calibration, features, fields, inspection, metrics, oracles, solvers
 from dualfield.compat.sklearn_crfsuite import CRF
-from dualfield.features import Cell, Rule, Template, rules
+from dualfield.features import Cell, Rule, Template
+from dualfield.features.templates import rules
+from dualfield.labels import Constraints
 from tests.fuzz import hostile
 from tests.fuzz.hostile import count, integer, one_of, real, word
 from tests.fuzz.verdicts import check_labels, check_marginals, check_objective, check_pair, check_solution, promise
@@ -405,7 +407,7 @@ def encoding(random: Random, call: Call, folder: str) -> None:
     call("Columns", features.Columns, integer(random, 3))
     call(
         "Constraints",
-        features.Constraints,
+        Constraints,
         hostile.label_names(random),
         one_of(random, None, [("N", "V")], "x", np.eye(2, dtype=bool), [3]),
     )

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from dualfield import ChainCRF
 from dualfield.inspection import explain
-from tests.estimators.test_chain_answers import entity_data, enumerate_labellings
+from tests.models.test_chain_answers import entity_data, enumerate_labellings
 from tests.sequences import as_arrays, as_dicts, labelled_sequences
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from dualfield import ChainCRF
 from dualfield.inspection import attribute_weights, explain, top_weights, transitions
-from dualfield.reporting import Table
+from dualfield.table import Table
 from tests.sequences import NAMES, as_arrays, labelled_sequences
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from dualfield import ChainCRF
-from dualfield.features import Columns, Encoded, EncodedLabels, Vocabulary, encode
+from dualfield.features import Columns, Encoded, Vocabulary, encode
 from dualfield.io import read_attributes, read_weighted_attributes, write_attributes
+from dualfield.labels import EncodedLabels
 
 TEXT = "A\tw=één\tn:2.5\nB\tw=a\\:b\n\nA\tw=één\n"
 FEATURES = [[{"w=één": 1.0, "n": 2.5}, {"w=a:b": 1.0}], [{"w=één": 1.0}]]

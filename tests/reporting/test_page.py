@@ -16,7 +16,7 @@ from dualfield import ChainCRF
 from dualfield.metrics import chunk_scores
 from dualfield.reporting import page as page_module
 from dualfield.reporting import report
-from tests.estimators.test_chain_answers import entity_data
+from tests.models.test_chain_answers import entity_data
 from tests.sequences import as_arrays, as_dicts, labelled_sequences
 
 TEMPLATE = Path(page_module.__file__).with_name("report.html.jinja")

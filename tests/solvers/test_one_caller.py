@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from dualfield import ChainCRF, fields, solve
-from dualfield.features import Encoded, EncodedGraphs, EncodedLabels, encode
+from dualfield.features import Encoded, EncodedGraphs, encode
 from dualfield.features.vocabulary import Columns
 from dualfield.fields import Field
+from dualfield.labels import EncodedLabels
 from tests.zoo import PROBLEMS, RELAXED, SOLVERS, dense_sequences, problem, word_sequences
 
 

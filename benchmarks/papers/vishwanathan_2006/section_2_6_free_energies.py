@@ -25,7 +25,7 @@ from benchmarks.papers.results import Row
 from benchmarks.papers.vishwanathan_2006.lattice_tasks import EDGE_L2, L2, Lattices
 from dualfield import fields, solve
 from dualfield.datasets import Images, make_denoising
-from dualfield.features.grids import edge_differences
+from dualfield.features.graphs.grids import edge_differences
 
 APPROXIMATIONS = {"mean_field": "mean field", "bp": "belief propagation", "trw": "tree-reweighted"}
 PLACES = ("start", "pseudo-likelihood", "likelihood", "edges doubled")

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-import dualfield
+from dualfield.version import __version__
 
 __all__ = ["COMMANDS", "command_line", "run"]
 
@@ -50,7 +50,7 @@ def _version(
     version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
 ) -> None:
     if version:
-        print(dualfield.__version__)
+        print(__version__)
         raise typer.Exit
 
 

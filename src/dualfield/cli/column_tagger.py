@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dualfield import _core
-from dualfield.cli.column_features import Layout, Recipe
-from dualfield.estimators.chain_contents import MASKS, ChainContents
 from dualfield.io.column_layout import column_layout
+from dualfield.models.chain_contents import MASKS, ChainContents
+from dualfield.models.recipe import Layout, Recipe
 
 __all__ = ["column_tagger"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from dualfield import io
-from dualfield.cli.column_features import Layout, label_of, read_by_template
+from dualfield.cli.column_features import label_of, read_by_template
 from dualfield.cli.data import Given, Labelled, load_model, read_given
 from dualfield.cli.options import (
     Comment,
@@ -22,9 +22,10 @@ from dualfield.cli.options import (
     TemplateSyntax,
     say,
 )
-from dualfield.features.presets import PRESETS
+from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.io.content import is_crfsuite_model
+from dualfield.models.recipe import Layout
 
 if TYPE_CHECKING:
     import numpy as np

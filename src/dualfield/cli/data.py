@@ -10,15 +10,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dualfield import features, io
-from dualfield.cli.column_features import Layout, Recipe, read_by_template, read_labelled, recipe_of
+from dualfield.cli.column_features import read_by_template, read_labelled
 from dualfield.io.content import is_crfsuite_model
+from dualfield.models.recipe import Layout, Recipe, recipe_of
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from dualfield.estimators.chain_model import ChainModel
-    from dualfield.features import Encoded, EncodedLabels, Tokens, Vocabulary
+    from dualfield.features import Encoded, Tokens, Vocabulary
+    from dualfield.labels import EncodedLabels
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = [
     "GIVEN",
@@ -60,10 +62,10 @@ class Labelled(NamedTuple):
 
 def load_model(path: str) -> ChainModel:
     """A model of this package, or of CRFsuite."""
-    from dualfield.estimators.chain_model import ChainModel
-    from dualfield.io.crfsuite_model import read_as
+    from dualfield.models.chain_model import ChainModel
+    from dualfield.models.crfsuite_model import read_crfsuite_model
 
-    return read_as(ChainModel, path) if is_crfsuite_model(path) else ChainModel.load(path)
+    return read_crfsuite_model(path) if is_crfsuite_model(path) else ChainModel.load(path)
 
 
 def input_of(plain: object, format: str | None, bigrams: bool) -> Recipe | Given:
@@ -165,7 +167,12 @@ def read_for_eval(path: str, crf: ChainModel, source: Recipe | Given, layout: La
     """Read a labelled file and keep the attributes that the model knows."""
     if isinstance(source, Recipe):
         tokens = read_labelled(path, source, layout, encoding)
-        return Labelled(source.attributes(tokens, crf), tokens.labels(source.label), source, tokens)
+        return Labelled(
+            source.attributes(tokens, crf),
+            tokens.labels(source.label),
+            source,
+            tokens,
+        )
     return read_given(path, source.format, encoding, names_of(crf))
 
 

@@ -32,8 +32,8 @@ def run(n_sentences: int, seed: int, report_path: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from dualfield import ChainCRF
     from dualfield.datasets import travel_sentences
+    from dualfield.estimators import ChainCRF
     from dualfield.io import check_writable
     from dualfield.metrics import chunk_scores
     from dualfield.reporting import report

@@ -10,11 +10,11 @@ from dualfield.cli.data import load_model
 from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import AsJson, ConfigFile
 from dualfield.io.content import is_crfsuite_model
-from dualfield.io.model_file import has_checksum
+from dualfield.models.model_file import has_checksum
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
-    from dualfield.reporting import Table
+    from dualfield.models.chain_model import ChainModel
+    from dualfield.table import Table
 
 __all__ = ["inspect"]
 

@@ -7,8 +7,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
     from dualfield.metrics import ChunkScores, Score
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["model_record", "print_json", "score_record", "sizes"]
 

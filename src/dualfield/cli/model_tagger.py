@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dualfield import _core
-from dualfield.cli.column_features import Layout, Recipe
-from dualfield.estimators.chain_model import ChainModel
 from dualfield.features import Tokens
 from dualfield.io.column_layout import column_layout
+from dualfield.models.chain_model import ChainModel
+from dualfield.models.recipe import Layout, Recipe
 
 __all__ = ["ModelTagger"]
 

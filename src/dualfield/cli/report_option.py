@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualfield import features
-from dualfield.cli.column_features import Recipe, read_labelled
+from dualfield.cli.column_features import read_labelled
 from dualfield.cli.data import Given, Labelled, read_given
+from dualfield.models.recipe import Recipe
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
-    from dualfield.features import Encoded, EncodedLabels, Tokens
+    from dualfield.features import Encoded, Tokens
+    from dualfield.labels import EncodedLabels
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["HeldOutFile", "ReportFile", "ReportPlan", "plan_report"]
 

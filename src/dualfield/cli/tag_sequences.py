@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 from dualfield.cli.chunks import MOST_TOKENS, Chunk, too_long, whole_lines, whole_sentences
-from dualfield.cli.column_features import Recipe
 from dualfield.cli.data import Given, names_of
 from dualfield.cli.stream import Counts, encoder, open_source, put, shown, utf8_pieces
-from dualfield.estimators.chain_model import ChainModel
 from dualfield.features import Tokens
 from dualfield.io.attributes import parse_attributes
 from dualfield.io.json_lines import JsonSequences, parse_json_line
+from dualfield.models.chain_model import ChainModel
+from dualfield.models.recipe import Recipe
 
 __all__ = ["tag_attributes", "tag_json_lines"]
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dualfield.cli.column_features import Recipe
 from dualfield.cli.column_tagger import column_tagger
 from dualfield.cli.conduct import say
 from dualfield.cli.data import GIVEN, GIVEN_BY_CRFSUITE, input_of, layout_of, load_model
 from dualfield.cli.stream import Tagger, open_sink, tag_columns
-from dualfield.estimators.chain_contents import ChainContents, read_chain
 from dualfield.io.atomic import check_writable
 from dualfield.io.content import is_crfsuite_model
+from dualfield.models.chain_contents import ChainContents, read_chain
+from dualfield.models.recipe import Recipe
 from dualfield.threads import thread_count
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["tag_file"]
 
@@ -82,7 +82,7 @@ def _in_python(model: str, contents: ChainContents | None) -> ChainModel:
     """The model as the estimators have it."""
     if contents is None:
         return load_model(model)
-    from dualfield.estimators.chain_file import model_of
-    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.models.chain_file import model_of
+    from dualfield.models.chain_model import ChainModel
 
     return model_of(ChainModel, contents)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualfield import features
-from dualfield.cli.column_features import Layout, Recipe
 from dualfield.cli.data import Labelled, read_for_training
 from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import (
@@ -38,12 +37,13 @@ from dualfield.cli.options import (
     say,
 )
 from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
-from dualfield.features.presets import PRESETS
+from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
+from dualfield.models.recipe import Layout, Recipe
 
 if TYPE_CHECKING:
     from dualfield.driver import Callback
-    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["train"]
 
@@ -104,7 +104,7 @@ def train(
 
     Example: dualfield train train.crfsuite --format attributes --config options.toml -o chunker.safetensors
     """
-    from dualfield.driver import check_limits
+    from dualfield.parameters import check_limits
 
     check_writable(output)
     check_limits(tol, max_passes)
@@ -169,9 +169,9 @@ def _check_jobs(solver: str, jobs: int) -> None:
 
 def _trained(data: Labelled, parameters: dict[str, Any], jobs: int) -> ChainModel:
     """What ``ChainCRF(**parameters).fit`` does, as the plain model."""
-    from dualfield.driver import solve
-    from dualfield.estimators.chain_model import ChainModel
     from dualfield.fields import Chain
+    from dualfield.models.chain_model import ChainModel
+    from dualfield.solving import solve
 
     of_run = ("solver", "tol", "max_passes", "random_state")
     of_field = [name for name in parameters if name not in (*of_run, "verbose")]

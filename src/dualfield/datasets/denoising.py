@@ -24,7 +24,7 @@ from scipy.io import loadmat
 
 from dualfield.datasets.folders import Folder, required_file
 from dualfield.datasets.images import Images
-from dualfield.features.grids import edge_differences
+from dualfield.features.graphs.grids import edge_differences
 
 __all__ = ["load_denoise_x", "make_denoising"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.features.grids import grid_edges
+from dualfield.features.graphs.grids import grid_edges
 
 __all__ = ["Images"]
 

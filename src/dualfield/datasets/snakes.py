@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dualfield.datasets.folders import Folder, required_file
 from dualfield.datasets.images import Images
-from dualfield.features.grids import edge_ends
+from dualfield.features.graphs.grids import edge_ends
 
 __all__ = ["load_snakes", "one_hot_colours"]
 

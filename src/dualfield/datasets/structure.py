@@ -3,8 +3,8 @@
 Photos of 256 × 384 pixels are cut into 16 × 24 blocks of 16 × 16 pixels; a block is structure (1) or not (0). As in
 Vishwanathan et al. (2006, section 5.2), a site has the quadratic expansion of five features of its orientation
 histogram, 21 in all, and an edge has ``[1, |m_i − m_j|]`` with 14 features ``m`` of three scales. The photos come
-without features; :mod:`dualfield.features.orientations` says how ours are computed, so results can only be near the
-paper's, which also trained on 129 photos where the data that is to be had has 108.
+without features; :mod:`dualfield.features.graphs.orientations` says how ours are computed, so results can only be
+near the paper's, which also trained on 129 photos where the data that is to be had has 108.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from dualfield.datasets.folders import Folder, required_file
 from dualfield.datasets.images import Images
-from dualfield.features.grids import edge_differences
-from dualfield.features.orientations import (
+from dualfield.features.graphs.grids import edge_differences
+from dualfield.features.graphs.orientations import (
     BLOCK,
     multi_scale_features,
     orientation_histograms,

@@ -9,18 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.driver import Callback
-from dualfield.estimators import chain_file, chain_growth
-from dualfield.estimators.chain_model import ChainModel
+from dualfield.estimators import chain_growth
 from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, train
-from dualfield.features import Constraints
 from dualfield.fields import Chain
+from dualfield.labels import Constraints
+from dualfield.models import chain_file
+from dualfield.models.chain_contents import constraints_of
+from dualfield.models.chain_model import ChainModel
 from dualfield.solvers import Solver
 
 __all__ = ["ChainCRF"]
 
 
-class ChainCRF(ChainModel, StructuredEstimator):
+class ChainCRF(StructuredEstimator, ChainModel):
     """A linear-chain conditional random field.
 
     For a sequence x of length T, the labels y have probability ``p(y | x) ∝ exp(score(x, y))``, where the score sums
@@ -217,15 +219,16 @@ class ChainCRF(ChainModel, StructuredEstimator):
         -------
         self
         """
-        return chain_growth.go_on(self, X, y, classes, sample_weight)
+        chain_growth.go_on(self, X, y, classes, sample_weight)
+        return self
 
     @classmethod
     def _of_parameters(cls, plain: Mapping[str, Any]) -> Self:
         """An estimator yet without weights, from what :meth:`_plain_parameters` gave; refuses damaged ones."""
-        crf = cls(**chain_file.parameters_of(plain))
-        check_parameters(crf)
-        return crf
+        constraints = plain.get("constraints")  # files written before there were constraints lack it
+        return super()._of_parameters({**plain, "constraints": constraints_of(constraints)})
 
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters as JSON has them."""
-        return chain_file.plain_parameters(self.get_params(deep=False))
+        plain = super()._plain_parameters()
+        return {**plain, "constraints": chain_file.plain_constraints(plain["constraints"])}

@@ -14,15 +14,16 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.core_arrays import as_numbers
-from dualfield.estimators.chain_answers import Entity
 from dualfield.estimators.chain_crf import ChainCRF
 from dualfield.estimators.contract import StructuredEstimator
-from dualfield.features import Constraints, Encoded, encode
+from dualfield.features import Encoded, encode
+from dualfield.labels import Constraints
 from dualfield.metrics import chunk_scores, token_accuracy
-from dualfield.path import check_l2s, l2_path
+from dualfield.models.chain_answers import Entity
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.solvers import Solver
+from dualfield.solving import check_l2s, l2_path
 
 __all__ = ["ChainCRFCV"]
 

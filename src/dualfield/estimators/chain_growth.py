@@ -8,35 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dualfield.estimators.training import check_parameters, train
-from dualfield.features import (
-    Columns,
-    Encoded,
-    Vocabulary,
-    encode,
-    encode_labels,
-    known_bigrams,
-    resolve_constraints,
-)
-from dualfield.fields import Chain, ChainLayout
+from dualfield.features import Columns, Encoded, Vocabulary, encode, known_bigrams
+from dualfield.fields import Chain
 from dualfield.fields.chain import frequent
-from dualfield.fields.chain_masks import check_labels
-
-if TYPE_CHECKING:
-    from dualfield.estimators.chain_crf import ChainCRF
+from dualfield.labels import encode_labels, resolve_constraints
+from dualfield.models import ChainLayout
+from dualfield.models.chain_masks import check_labels
 
 __all__ = ["go_on"]
 
 
-def go_on(
-    crf: ChainCRF, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None
-) -> ChainCRF:
-    """What ``ChainCRF.partial_fit`` says."""
+def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> None:
+    """What ``ChainCRF.partial_fit`` says; ``crf`` is the estimator."""
     check_parameters(crf)
     known = crf.__sklearn_is_fitted__()
     if known:
@@ -86,7 +75,6 @@ def go_on(
     column_features = crf.column_features_ if known else None
     crf._take(field, train(crf, field, start=lambda: start))
     crf.column_features_ = column_features
-    return crf
 
 
 def _all_labels(

@@ -1,10 +1,16 @@
-"""What scikit-learn's contract asks of all estimators here."""
+"""What scikit-learn's contract asks of all estimators here, and what their model files keep of their parameters."""
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
+
+from dualfield import solvers
+from dualfield.estimators.training import check_parameters
 
 __all__ = ["Estimator", "StructuredEstimator"]
 
@@ -15,6 +21,30 @@ class Estimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         # A pickle carries the weights, not the solver's state.
         return {name: value for name, value in super().__getstate__().items() if name != "_run"}
+
+    @classmethod
+    def _of_parameters(cls, plain: Mapping[str, Any]) -> Self:
+        """An estimator yet without weights, from what :meth:`_plain_parameters` gave; refuses damaged parameters."""
+        parameters = dict(plain)
+        if isinstance(parameters["solver"], dict):
+            options = dict(parameters["solver"])
+            name = options.pop("name")
+            if name not in solvers.BY_CLASS_NAME:
+                raise ValueError(f"its solver {name!r} is unknown")
+            parameters["solver"] = solvers.BY_CLASS_NAME[name](**options)
+        estimator = cls(**parameters)
+        check_parameters(estimator)
+        return estimator
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """The parameters as JSON has them."""
+        plain = self.get_params(deep=False)
+        if isinstance(plain["solver"], solvers.Solver):
+            solver: Any = plain["solver"]
+            plain["solver"] = {"name": solver.name, **_plain_numbers(dataclasses.asdict(solver))}
+        if not isinstance(plain["random_state"], int | np.integer):
+            plain["random_state"] = None  # a generator's state is not part of a model
+        return _plain_numbers(plain)
 
 
 class StructuredEstimator(Estimator):
@@ -28,3 +58,7 @@ class StructuredEstimator(Estimator):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
+
+
+def _plain_numbers(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}

@@ -13,19 +13,21 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dualfield.driver import Callback, solve
+from dualfield.core_arrays import check_sample_weight
+from dualfield.driver import Callback
 from dualfield.estimators.contract import StructuredEstimator
-from dualfield.estimators.threads import in_parts, in_ranges, joined
 from dualfield.estimators.training import check_parameters, train
 from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode_graph_labels
-from dualfield.fields import Graph, GraphLayout, PseudoLikelihood
-from dualfield.fields.base import check_sample_weight
+from dualfield.fields import Graph, PseudoLikelihood
 from dualfield.fields.graph import GraphInference
 from dualfield.given_numbers import check_integer
 from dualfield.memory import check_labellings
+from dualfield.models import GraphLayout
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.solvers import Solver, resolve
+from dualfield.solving import solve
+from dualfield.threads import in_parts, in_ranges, joined
 
 __all__ = ["GraphModel", "cut_nodes"]
 

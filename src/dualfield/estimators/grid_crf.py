@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
-from dualfield.estimators import graph_file
 from dualfield.estimators.graph_model import GraphModel, cut_nodes
 from dualfield.features import EncodedGrids, GridEncoding, encode_grids
-from dualfield.features.encoded_grids import check_grid_parameters
+from dualfield.features.graphs.encoded_grids import check_grid_parameters
 from dualfield.fields.graph import TABLE_BUDGET
+from dualfield.models import graph_file
 from dualfield.solvers import Solver
 
 __all__ = ["GridCRF"]
@@ -123,6 +124,7 @@ table_budget, damping, max_sweeps, inference_tol, warm_start
 
     def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
         """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""
+        check_is_fitted(self)
         graph_file.save(self, path, dtype)
 
     @classmethod

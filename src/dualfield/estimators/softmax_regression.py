@@ -11,13 +11,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dualfield.estimators import softmax_file
 from dualfield.estimators.contract import Estimator
-from dualfield.estimators.threads import in_ranges
 from dualfield.estimators.training import check_parameters, train
 from dualfield.fields import Multiclass
 from dualfield.fields.multiclass import compile_rows, sorted_labels
+from dualfield.models import softmax_file
 from dualfield.solvers import Solver
+from dualfield.threads import in_ranges
 
 __all__ = ["SoftmaxRegression"]
 
@@ -147,6 +147,7 @@ class SoftmaxRegression(ClassifierMixin, Estimator):
 
     def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
         """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""
+        check_is_fitted(self)
         softmax_file.save(self, path, dtype)
 
     @classmethod

@@ -11,12 +11,14 @@ from typing import Any
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from dualfield.driver import Callback, check_limits, solve
+from dualfield.driver import Callback
 from dualfield.fields import Field
 from dualfield.fields.base import Choice, check_l1, check_l2
+from dualfield.parameters import check_limits
 from dualfield.reporting import ProgressBar
 from dualfield.solution import Solution
 from dualfield.solvers import Run, resolve
+from dualfield.solving import solve
 from dualfield.threads import thread_count
 
 __all__ = ["check_parameters", "train"]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.core_arrays import as_numbers, contiguous
+from dualfield.core_arrays import contiguous
 from dualfield.memory import check_memory
 from dualfield.parameters import check_l1, check_l2
 from dualfield.solution import Certificate
@@ -25,7 +25,6 @@ __all__ = [
     "check_l1",
     "check_l2",
     "check_label_count",
-    "check_sample_weight",
     "only_with_l1",
 ]
 
@@ -161,19 +160,3 @@ def check_label_count(n_labels: int) -> None:
     check_memory(
         tables * 8 * n_labels * n_labels, f"A model of {n_labels:,} labels and their pairs", "merge rare labels"
     )
-
-
-def check_sample_weight(sample_weight: npt.ArrayLike | None, n: int, what: str) -> npt.NDArray[np.float64] | None:
-    """Return the weights as an array, or refuse them with the first offending place."""
-    if sample_weight is None:
-        return None
-    weights = as_numbers(sample_weight, np.float64, "sample_weight")
-    weights = np.full(n, float(weights)) if weights.ndim == 0 else contiguous(weights, np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight must have one entry per {what}, {n} in all; got shape {weights.shape}.")
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if bad.size:
-        raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]}; weights must be finite and not negative.")
-    if not weights.any():
-        raise ValueError(f"Every sample_weight is zero; at least one {what} needs a positive weight.")
-    return weights

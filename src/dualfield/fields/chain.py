@@ -9,31 +9,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.core_arrays import frozen
-from dualfield.features import (
-    Columns,
-    Constraints,
-    Encoded,
-    Vocabulary,
-    encode,
-    encode_allowed,
-    encode_partial_labels,
-    resolve_constraints,
-)
-from dualfield.fields.base import (
-    EXACT,
-    PER_CLIQUE,
-    Choice,
-    Field,
-    check_l1,
-    check_l2,
-    check_label_count,
-    check_sample_weight,
-    only_with_l1,
-)
-from dualfield.fields.chain_layout import ChainLayout
-from dualfield.fields.chain_masks import check_labels, observed_among
+from dualfield.core_arrays import check_sample_weight, frozen
+from dualfield.features import Columns, Encoded, Vocabulary, encode
+from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_l1, check_l2, check_label_count, only_with_l1
 from dualfield.given_numbers import check_integer
+from dualfield.labels import Constraints, encode_allowed, encode_partial_labels, resolve_constraints
+from dualfield.models.chain_layout import ChainLayout
+from dualfield.models.chain_masks import check_labels, observed_among
 from dualfield.solution import Certificate
 
 __all__ = ["Chain", "frequent"]

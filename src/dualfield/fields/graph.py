@@ -12,20 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
-from dualfield.core_arrays import frozen
+from dualfield.core_arrays import check_sample_weight, frozen
 from dualfield.features import EncodedGraphs, EncodedGrids, encode_graph_labels, encode_graphs
-from dualfield.fields.base import (
-    APPROXIMATE,
-    EXACT,
-    PER_CLIQUE,
-    Choice,
-    Field,
-    check_l2,
-    check_label_count,
-    check_sample_weight,
-)
-from dualfield.fields.graph_layout import GraphLayout
+from dualfield.fields.base import APPROXIMATE, EXACT, PER_CLIQUE, Choice, Field, check_l2, check_label_count
 from dualfield.given_numbers import check_integer
+from dualfield.models.graph_layout import GraphLayout
 from dualfield.solution import Certificate
 
 __all__ = [

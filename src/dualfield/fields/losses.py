@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
-from dualfield.core_arrays import contiguous
-from dualfield.fields.base import Choice, Field, check_l2, check_sample_weight
+from dualfield.core_arrays import check_sample_weight, contiguous
+from dualfield.fields.base import Choice, Field, check_l2
 from dualfield.given_numbers import check_integer
 
 __all__ = ["Losses"]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield import _core
-from dualfield.core_arrays import as_numbers, contiguous, frozen
-from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2, check_sample_weight, only_with_l1
+from dualfield.core_arrays import as_numbers, check_sample_weight, contiguous, frozen
+from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2, only_with_l1
 from dualfield.fields.distinct_rows import distinct_rows
 
 __all__ = ["Multiclass", "compile_rows"]

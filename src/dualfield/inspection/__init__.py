@@ -1,6 +1,6 @@
 """Looking inside a fitted :class:`~dualfield.ChainCRF`: its weights by name, and why a token got its label.
 
-Every function returns a :class:`~dualfield.reporting.Table`: print it, show it in a notebook, or take
+Every function returns a :class:`~dualfield.table.Table`: print it, show it in a notebook, or take
 ``.to_frame()`` for pandas.
 """
 

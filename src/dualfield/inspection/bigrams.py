@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualfield.features import Vocabulary
-from dualfield.fields import BigramLayout
-from dualfield.reporting.table import Table
+from dualfield.models import BigramLayout
+from dualfield.table import Table
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["bigram_name", "bigram_weights", "has_bigram", "top_bigrams"]
 

@@ -24,10 +24,10 @@ from dualfield import _core
 from dualfield.features import Encoded, encode
 from dualfield.inspection.bigrams import bigram_name
 from dualfield.inspection.weights import attribute_name, attribute_rows, label_code
-from dualfield.reporting.table import Row, Table
+from dualfield.table import Row, Table
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["Explanation", "explain"]
 

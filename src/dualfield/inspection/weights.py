@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.features import Vocabulary
-from dualfield.reporting.table import Table
+from dualfield.table import Table
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = [
     "attribute_name",

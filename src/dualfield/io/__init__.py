@@ -1,4 +1,4 @@
-"""Files: column files, CRFsuite's attribute and model files, JSON lines, and writing whole or not at all."""
+"""Files of sequences: column files, attribute files of CRFsuite, JSON lines; and writing whole or not at all."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from dualfield.io.atomic import atomic_write, check_writable
     from dualfield.io.attributes import read_attributes, read_weighted_attributes, write_attributes
     from dualfield.io.columns import Sentence, read_columns, read_tokens, write_columns
-    from dualfield.io.crfsuite_model import read_crfsuite_model
     from dualfield.io.json_lines import JsonSequences, read_json_lines, write_json_lines
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "check_writable",
     "read_attributes",
     "read_columns",
-    "read_crfsuite_model",
     "read_json_lines",
     "read_tokens",
     "read_weighted_attributes",
@@ -33,7 +31,6 @@ __getattr__, __dir__ = deferred(
         "atomic": "atomic_write check_writable",
         "attributes": "read_attributes read_weighted_attributes write_attributes",
         "columns": "Sentence read_columns read_tokens write_columns",
-        "crfsuite_model": "read_crfsuite_model",
         "json_lines": "JsonSequences read_json_lines write_json_lines",
     },
 )

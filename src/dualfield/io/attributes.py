@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from dualfield import _core
 from dualfield.core_arrays import contiguous, handed_over
-from dualfield.features.encoded import Encoded
-from dualfield.features.labels import EncodedLabels
+from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import Columns, Vocabulary
 from dualfield.io.atomic import PathLike
 from dualfield.io.content import open_text, read_content
+from dualfield.labels.encoded_labels import EncodedLabels
 
 __all__ = ["parse_attributes", "read_attributes", "read_weighted_attributes", "write_attributes"]
 

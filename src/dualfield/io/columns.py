@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Any, Literal
 
 from dualfield import _core
-from dualfield.features.tokens import Tokens
+from dualfield.features.templates.tokens import Tokens
 from dualfield.io.atomic import PathLike
 from dualfield.io.column_layout import column_layout
 from dualfield.io.content import open_text, read_content

@@ -23,13 +23,13 @@ from typing import IO, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.features.encoded import Encoded
-from dualfield.features.encoding import encode
-from dualfield.features.labels import EncodedLabels
-from dualfield.features.tokens import Tokens
+from dualfield.features.sequences.encoded import Encoded
+from dualfield.features.sequences.encoding import encode
+from dualfield.features.templates.tokens import Tokens
 from dualfield.features.vocabulary import Columns, Vocabulary
 from dualfield.io.atomic import PathLike
 from dualfield.io.content import open_text, read_content
+from dualfield.labels.encoded_labels import EncodedLabels
 
 __all__ = ["JsonSequences", "attribute_lists", "parse_json_line", "read_json_lines", "write_json_lines"]
 

@@ -1,4 +1,4 @@
-"""What a person sees: progress, tables, and a model on one page."""
+"""What a person sees: progress, and a model on one page."""
 
 from typing import TYPE_CHECKING
 
@@ -7,15 +7,17 @@ from dualfield._deferred import deferred
 if TYPE_CHECKING:
     from dualfield.reporting.page import check_report, report
     from dualfield.reporting.progress import ProgressBar
-    from dualfield.reporting.table import Table
 
-__all__ = ["ProgressBar", "Table", "check_report", "report"]
+__all__ = [
+    "ProgressBar",
+    "check_report",
+    "report",
+]
 
 __getattr__, __dir__ = deferred(
     __name__,
     {
         "page": "check_report report",
         "progress": "ProgressBar",
-        "table": "Table",
     },
 )

@@ -31,7 +31,7 @@ from dualfield.reporting.scoring import (
 )
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.models.chain_model import ChainModel
     from dualfield.solution import Solution
 
 __all__ = ["check_report", "report"]
@@ -176,7 +176,7 @@ def _environment() -> Any:
 
 
 def _version() -> str:
-    from dualfield import __version__
+    from dualfield.version import __version__
 
     return __version__
 

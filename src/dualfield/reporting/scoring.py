@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.features import Encoded, Vocabulary, encode_labels
+from dualfield.features import Encoded, Vocabulary
 from dualfield.inspection import explain
+from dualfield.labels import encode_labels
 from dualfield.metrics import Score
 
 if TYPE_CHECKING:
-    from dualfield.estimators.chain_model import ChainModel
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["Confusion", "Mistake", "Scored", "confusion", "label_scores", "mistakes", "score_sequences", "words_of"]
 

@@ -21,12 +21,14 @@ from dualfield.compat.sklearn_crfsuite.feature_set import crfsuite_layout
 from dualfield.compat.sklearn_crfsuite.metrics import flat_accuracy_score
 from dualfield.compat.sklearn_crfsuite.parameters import as_chain_crf, checked_algorithm, count, delta_of, number
 from dualfield.compat.sklearn_crfsuite.training_log import TrainingLog
-from dualfield.driver import Progress, solve
+from dualfield.driver import Progress
 from dualfield.estimators import ChainCRF
-from dualfield.features import encode, encode_labels
+from dualfield.features import encode
 from dualfield.fields import Chain
 from dualfield.io.atomic import check_writable
+from dualfield.labels import encode_labels
 from dualfield.reporting import ProgressBar
+from dualfield.solving import solve
 
 __all__ = ["CRF"]
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.features import Columns, Encoded
-from dualfield.fields import ChainLayout
 from dualfield.fields.base import check_label_count
+from dualfield.models import ChainLayout
 
 __all__ = ["crfsuite_layout"]
 

@@ -1,0 +1,1 @@
+"""Graphs and grids: nodes, edges and larger cliques, encoded."""

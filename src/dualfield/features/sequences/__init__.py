@@ -1,0 +1,1 @@
+"""Sequences: attributes and arrays of positions, encoded."""

@@ -1,0 +1,357 @@
+"""Encoded sequences: attribute numbers in contiguous arrays, ready for the core.
+
+An :class:`Encoded` is a list of sequences stored as two nested levels of offsets::
+
+    sequence i   has the positions   offsets[i] : offsets[i + 1]
+    position t   has the entries     indptr[t] : indptr[t + 1]   of ``indices`` (and of ``values``)
+
+The lower level is a CSR matrix with one row per position, the upper one cuts its rows into sequences.
+Within a position the attributes are distinct and increasing, so an attribute's weight is never spread over
+two entries and counting is a plain histogram. Indexing takes whole sequences, the unit that
+cross-validation works with, and looks to scikit-learn like indexing a one-dimensional array.
+
+Attributes that go with a pair of labels, this position's and the one before, are an Encoded of their own inside,
+``bigrams``: whoever takes sequences has their bigrams with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield.core_arrays import contiguous, handed_over
+from dualfield.features.vocabulary import Columns, Vocabulary
+from dualfield.nested import Key, check_entries, check_offsets, check_values, chosen_groups, gather, integers
+
+__all__ = ["Encoded"]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Sequences of positions with numbered, weighted attributes.
+
+    Parameters
+    ----------
+    offsets : array of int64, shape (n_sequences + 1,)
+        Where each sequence's positions begin; strictly increasing from 0, since no sequence is empty.
+    indptr : array of int64, shape (n_positions + 1,)
+        Where each position's entries begin, from 0.
+    indices : array of int32, shape (n_entries,)
+        Attribute numbers, distinct and increasing within a position.
+    values : array of float64, shape (n_entries,), or None
+        The attributes' values; None means that all are 1.
+    vocabulary : Vocabulary or Columns
+        What the attribute numbers stand for.
+    bigrams : Encoded, optional
+        Attributes of pairs of labels, for the same positions: those of position t go with the labels of t − 1 and t, so
+        the first position of a sequence has none. See :meth:`with_bigrams`.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together: the core relies on them without looking again.
+
+    Examples
+    --------
+    >>> from dualfield.features import encode
+    >>> encoded = encode([[["w=the"], ["w=cat", "noun"]], [["w=cat"]]])
+    >>> len(encoded), encoded.n_positions, encoded.lengths.tolist()
+    (2, 3, [2, 1])
+    >>> encoded[1].indices.tolist(), encoded.vocabulary.names
+    ([1], ['w=the', 'w=cat', 'noun'])
+    """
+
+    offsets: npt.NDArray[np.int64]
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float64] | None
+    vocabulary: Vocabulary | Columns
+    bigrams: Encoded | None = None
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("offsets", np.int64), ("indptr", np.int64), ("indices", np.int32)):
+            object.__setattr__(self, name, integers(name, getattr(self, name), dtype))
+        if self.values is not None:
+            object.__setattr__(self, "values", contiguous(self.values, np.float64))
+        check_offsets(self.offsets, self.n_positions)
+        check_entries(self.indptr, self.indices, len(self.vocabulary))
+        check_values(self.values, len(self.indices))
+        if self.bigrams is not None:
+            _check_bigrams(self.bigrams, self.offsets)
+
+    @classmethod
+    def from_entries(
+        cls,
+        offsets: npt.ArrayLike,
+        indptr: npt.ArrayLike,
+        indices: npt.ArrayLike,
+        values: npt.ArrayLike | None,
+        vocabulary: Vocabulary | Columns,
+    ) -> Encoded:
+        """Build from entries in any order; repeats within a position are added up, zeros dropped.
+
+        Parameters
+        ----------
+        offsets, indptr, indices, values, vocabulary
+            As in :class:`Encoded`, except that a position may name its attributes in any order and
+            repeatedly.
+
+        Examples
+        --------
+        >>> encoded = Encoded.from_entries([0, 1], [0, 3], [1, 0, 1], None, Columns(2))
+        >>> encoded.indices.tolist(), encoded.values.tolist()
+        ([0, 1], [1.0, 2.0])
+        """
+        from scipy import sparse  # not needed by data that come in order
+
+        indptr, indices = np.asarray(indptr, dtype=np.int64), np.asarray(indices, dtype=np.int32)
+        check_entries(indptr, indices, len(vocabulary), ordered=False)
+        # scipy sorts and merges rows in compiled code; int8 ones keep the traffic low where there are no
+        # values.
+        data = np.ones(len(indices), np.int8) if values is None else np.array(values, dtype=np.float64)
+        shape = (len(indptr) - 1, len(vocabulary))
+        rows = sparse.csr_array((data, indices.copy(), indptr.copy()), shape=shape)
+        rows.sort_indices()
+        if not rows.has_canonical_format:
+            rows = rows.astype(np.float64)
+            rows.sum_duplicates()
+        if values is not None:
+            rows.eliminate_zeros()
+        merged: npt.NDArray[np.float64] | None = rows.data
+        if rows.dtype == np.int8 or bool(np.all(rows.data == 1.0)):
+            merged = None
+        handed_over(rows.indices)
+        return cls(np.asarray(offsets), rows.indptr, rows.indices, merged, vocabulary)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n_sequences,): to scikit-learn, a one-dimensional array of sequences."""
+        return (len(self),)
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions of all sequences together."""
+        return len(self.indptr) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of positions of every sequence, shape (n_sequences,)."""
+        return np.diff(self.offsets)
+
+    def __repr__(self) -> str:
+        return (
+            f"Encoded({len(self):,} sequences, {self.n_positions:,} positions, {len(self.indices):,} "
+            "entries, "
+            f"{self.vocabulary!r}{'' if self.bigrams is None else f', bigrams of {self.bigrams.vocabulary!r}'})"
+        )
+
+    def __iter__(self) -> Iterator[Encoded]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Key) -> Encoded:
+        """Return the chosen sequences as an Encoded with the same vocabulary.
+
+        Parameters
+        ----------
+        key : int, slice, array of int, or boolean mask of shape (n_sequences,)
+            Which sequences, in which order; an int gives an Encoded of that one sequence. A pair
+            ``(key, ...)`` means ``key``, as scikit-learn writes it.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> encoded = encode([[["a"]], [["b"], ["c"]], [["d"]]])
+        >>> encoded[[2, 1]].lengths.tolist(), encoded[1:].lengths.tolist()
+        ([1, 2], [2, 1])
+        """
+        chosen = chosen_groups(key, len(self))
+        positions, offsets = gather(self.offsets, chosen)
+        entries, indptr = gather(self.indptr, positions)
+        values = None if self.values is None else self.values[entries]
+        bigrams = None if self.bigrams is None else self.bigrams[chosen]
+        return Encoded(offsets, indptr, handed_over(self.indices[entries]), values, self.vocabulary, bigrams)
+
+    def with_bigrams(self, bigrams: Encoded | None) -> Encoded:
+        """The same sequences with these attributes for pairs of labels in place of any that they have.
+
+        Parameters
+        ----------
+        bigrams : Encoded or None
+            Of as many sequences, of the same lengths. What it has at the first position of a sequence is left out:
+            there is no pair of labels.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> both = encode([[["a"], ["b"]]]).with_bigrams(encode([[["x"], ["y"]]]))
+        >>> both.bigrams.indptr.tolist(), both.bigrams.vocabulary.names
+        ([0, 0, 1], ['y'])
+        """
+        if bigrams is None:
+            return replace(self, bigrams=None)
+        _check_lengths(bigrams, self.offsets)
+        sizes = np.diff(bigrams.indptr)
+        sizes[bigrams.offsets[:-1]] = 0
+        if sizes.sum() < len(bigrams.indices):
+            entries, _ = gather(bigrams.indptr, np.flatnonzero(sizes))
+            values = None if bigrams.values is None else bigrams.values[entries]
+            indptr = np.concatenate(([0], np.cumsum(sizes)))
+            rest = replace(bigrams, indptr=indptr, indices=bigrams.indices[entries], values=values)
+            # Names that only first positions had go too; columns keep their width.
+            named = isinstance(rest.vocabulary, Vocabulary)
+            bigrams = rest.restrict((rest.counts() > 0) | (bigrams.counts() == 0)) if named else rest
+        return replace(self, bigrams=bigrams)
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Return in how many positions every attribute occurs with a value other than 0.
+
+        Returns
+        -------
+        counts : array of int64, shape (n_attributes,)
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> encode([[["a", "b"], ["a"]]]).counts().tolist()
+        [2, 1]
+        """
+        indices = self.indices if self.values is None else self.indices[self.values != 0]
+        return np.bincount(indices, minlength=len(self.vocabulary)).astype(np.int64)
+
+    def restrict(self, keep: npt.ArrayLike) -> Encoded:
+        """Drop attributes, as for a minimum count.
+
+        A vocabulary of names shrinks to the kept names, in their old order. Columns keep their width, and
+        only the entries go: an attribute without entries has weight 0, and later arrays of the full width
+        still fit.
+
+        Parameters
+        ----------
+        keep : array of bool, shape (n_attributes,)
+            True for the attributes that stay.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> encoded = encode([[["a", "b"], ["a"]]])
+        >>> encoded.restrict(encoded.counts() >= 2).vocabulary.names
+        ['a']
+        """
+        keep = np.asarray(keep)
+        if keep.dtype != np.bool_ or keep.shape != (len(self.vocabulary),):
+            raise ValueError(
+                f"keep must be a boolean array of shape ({len(self.vocabulary)},), one entry per attribute; "
+                f"found {keep.dtype} of shape {keep.shape}."
+            )
+        if keep.all():
+            return self
+        vocabulary = self.vocabulary
+        if isinstance(vocabulary, Columns):
+            return self._renumbered(np.where(keep, np.arange(len(keep)), -1), vocabulary)
+        names = [vocabulary.names[i] for i in np.flatnonzero(keep)]
+        return self._renumbered(np.where(keep, np.cumsum(keep) - 1, -1), Vocabulary(names))
+
+    def without_rare_columns(self, min_count: int) -> Encoded:
+        """What ``restrict(counts() >= min_count)`` gives for Columns, in memory that follows the entries.
+
+        Hashed attributes have far more columns than entries: counts of them all would take gigabytes.
+        """
+        there = self.indices if self.values is None else self.indices[self.values != 0]
+        columns, counts = np.unique(there, return_counts=True)
+        return self._kept(np.isin(self.indices, columns[counts >= min_count]), self.indices, self.vocabulary)
+
+    def translate(self, vocabulary: Vocabulary | Columns) -> Encoded:
+        """Number the attributes by another vocabulary; those it does not have are dropped.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary or Columns
+            The vocabulary to go over to, of the same kind; columns must agree in number.
+
+        Raises
+        ------
+        TypeError
+            If one has names and the other has columns.
+        ValueError
+            If the numbers of columns differ.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> encode([[["a", "b"]]]).translate(Vocabulary(["c", "b"])).indices.tolist()
+        [1]
+        """
+        own = self.vocabulary
+        if own is vocabulary:
+            return self
+        if isinstance(own, Columns) and isinstance(vocabulary, Columns):
+            if own != vocabulary:
+                raise ValueError(
+                    f"the encoded data has {len(own)} columns but the vocabulary to translate to has "
+                    f"{len(vocabulary)}; "
+                    "give data with the columns that the model was trained on."
+                )
+            return self
+        if isinstance(own, Columns) or isinstance(vocabulary, Columns):
+            found, expected = ("columns", "names") if isinstance(own, Columns) else ("names", "columns")
+            raise TypeError(
+                f"the attributes of the encoded data are {found} but the vocabulary to translate to "
+                f"has {expected}; "
+                "encode the data in the form that the model was trained on."
+            )
+        if own == vocabulary:
+            return replace(self, vocabulary=vocabulary)
+        numbers = np.fromiter(map(vocabulary.index.get, own.names, repeat(-1)), np.int64, len(own))
+        return self._renumbered(numbers, vocabulary)
+
+    def _renumbered(self, numbers: npt.NDArray[np.int64], vocabulary: Vocabulary | Columns) -> Encoded:
+        """Attribute ``a`` becomes ``numbers[a]``; -1 drops it."""
+        indices = numbers[self.indices]
+        return self._kept(indices >= 0, indices, vocabulary)
+
+    def _kept(
+        self,
+        kept: npt.NDArray[np.bool_],
+        indices: npt.NDArray[np.int32] | npt.NDArray[np.int64],
+        vocabulary: Vocabulary | Columns,
+    ) -> Encoded:
+        """Some of the entries, each under a new number."""
+        indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
+        values = None if self.values is None else self.values[kept]
+        rest = Encoded.from_entries(self.offsets, indptr, indices[kept], values, vocabulary)
+        return rest if self.bigrams is None else replace(rest, bigrams=self.bigrams)
+
+
+def _check_lengths(bigrams: Encoded, offsets: npt.NDArray[np.int64]) -> None:
+    """Refuse bigrams of other sequences, with the first that differs."""
+    if len(bigrams.offsets) != len(offsets):
+        raise ValueError(
+            f"the bigrams have {len(bigrams)} sequences, X has {len(offsets) - 1}; expected one for each of X."
+        )
+    wrong = np.flatnonzero(bigrams.lengths != np.diff(offsets))
+    if wrong.size:
+        number = int(wrong[0])
+        raise ValueError(
+            f"sequence {number} has {bigrams.lengths[number]} positions in the bigrams and "
+            f"{offsets[number + 1] - offsets[number]} in X; expected as many, the first without effect."
+        )
+
+
+def _check_bigrams(bigrams: Encoded, offsets: npt.NDArray[np.int64]) -> None:
+    _check_lengths(bigrams, offsets)
+    if bigrams.bigrams is not None:
+        raise ValueError("the bigrams have bigrams themselves; expected attributes only.")
+    first = offsets[:-1]
+    wrong = np.flatnonzero(bigrams.indptr[first + 1] > bigrams.indptr[first])
+    if wrong.size:
+        raise ValueError(
+            f"the first position of sequence {wrong[0]} has bigram attributes, but no label before it; leave them out, "
+            "as with_bigrams does."
+        )

@@ -1,0 +1,196 @@
+"""From what people have to what the core takes: :func:`encode`.
+
+This file finds out in which form the data comes, says where it is not of one form, and hands it to the
+encoder of that form: :mod:`~dualfield.features.sequences.attributes` for dicts and lists of strings,
+:mod:`~dualfield.features.sequences.arrays` for matrices.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+
+from dualfield.features.sequences.attributes import encode_dicts, encode_strings
+from dualfield.features.sequences.encoded import Encoded
+from dualfield.features.vocabulary import Columns, Vocabulary
+
+__all__ = ["encode"]
+
+Form = Literal["dict", "list", "array"]
+_EXPECTED_SEQUENCE = "a list of dicts, a list of lists of attribute strings, or a 2-D array"
+
+
+def encode(X: Any, vocabulary: Vocabulary | Columns | None = None, *, bigrams: Any = None) -> Encoded:
+    """Encode sequences of any accepted form.
+
+    Parameters
+    ----------
+    X : Encoded or iterable of sequences
+        Every sequence has one of these forms, the same for all:
+
+        * a list of dicts, by python-crfsuite's conventions: a number is the value of its key, a string
+          ``s`` makes the attribute ``key:s``, a list of strings one such attribute each, a dict is prefixed
+          by ``key:``;
+        * a list of lists (tuples, sets) of attribute strings, each of value 1;
+        * a 2-D array of shape (length, n_columns);
+        * a scipy sparse matrix or array of that shape.
+
+        An :class:`Encoded` is returned as it is, or translated to ``vocabulary``.
+    vocabulary : Vocabulary or Columns, optional
+        Attribute numbers to use, as of an earlier result; attributes it does not have are ignored. By
+        default they are numbered in order of first appearance.
+    bigrams : Encoded or iterable of sequences, optional
+        Attributes that go with pairs of labels, in any of these forms and as long as ``X``: those of position t with
+        the labels of t − 1 and t. What the first position has is left out. They are numbered by themselves.
+
+    Returns
+    -------
+    encoded : Encoded
+        An attribute named twice at one position is stored once with its values added up; zeros are not
+        stored.
+
+    Raises
+    ------
+    TypeError, ValueError
+        With the sequence and position at fault: an empty sequence, a value that is not finite, mixed forms,
+        arrays of different widths, and the like.
+
+    Examples
+    --------
+    >>> train = encode([[{"word": "the"}, {"word": "cat", "length": 3}]])
+    >>> train.vocabulary.names
+    ['word:the', 'word:cat', 'length']
+    >>> test = encode([[{"word": "cat"}, {"word": "sat"}]], train.vocabulary)
+    >>> test.indices.tolist(), test.indptr.tolist()
+    ([1], [0, 1, 1])
+    >>> encode([[["a"], ["b"]]], bigrams=[[[], ["pair"]]]).bigrams.vocabulary.names
+    ['pair']
+    """
+    if vocabulary is not None and not isinstance(vocabulary, Vocabulary | Columns):
+        raise TypeError(f"vocabulary is of type {type(vocabulary).__name__}; expected a Vocabulary, Columns or None.")
+    if bigrams is not None:
+        encoded = encode(X, vocabulary)
+        if encoded.bigrams is not None:
+            raise ValueError("X has bigrams already, and more were given; expected one of them.")
+        return encoded.with_bigrams(encode(bigrams))
+    if isinstance(X, Encoded):
+        return X if vocabulary is None else X.translate(vocabulary)
+    sequences = _as_list(X)
+    form = _common_form(sequences)
+    if form == "array":
+        if isinstance(vocabulary, Vocabulary):
+            raise TypeError(
+                "X holds arrays but the model was trained on named attributes; give dicts or lists of strings."
+            )
+        from dualfield.features.sequences.arrays import encode_arrays  # needs SciPy, which names do without
+
+        return encode_arrays(sequences, vocabulary)
+    if isinstance(vocabulary, Columns):
+        raise TypeError(
+            f"X holds {form}s but the model was trained on arrays of {len(vocabulary)} columns; "
+            "give 2-D arrays of that width."
+        )
+    return encode_dicts(sequences, vocabulary) if form == "dict" else encode_strings(sequences, vocabulary)
+
+
+def _is_sparse(matrix: Any) -> bool:
+    # Where nobody has imported SciPy's matrices, there are none.
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(matrix))
+
+
+def _as_list(X: Any) -> list[Any]:
+    """The sequences, each a list, a tuple, or a matrix."""
+    if _is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"):
+        raise TypeError("X is one matrix, which is a single sequence; expected a list of sequences; wrap it as [X].")
+    if isinstance(X, (str, bytes, Mapping)) or not isinstance(X, Iterable):
+        raise TypeError(f"X is of type {type(X).__name__}; expected a list of sequences, each {_EXPECTED_SEQUENCE}.")
+    sequences = list(X)
+    if not sequences:
+        raise ValueError("X has no sequences; expected at least one.")
+    if not set(map(type, sequences)) <= {list, tuple}:
+        sequences = [_as_sequence(number, sequence) for number, sequence in enumerate(sequences)]
+    return sequences
+
+
+def _as_sequence(number: int, sequence: Any) -> Any:
+    if isinstance(sequence, (list, tuple)) or _is_sparse(sequence):
+        return sequence
+    if isinstance(sequence, (str, bytes, Mapping, set, frozenset)) or (
+        not isinstance(sequence, Iterable) and not hasattr(sequence, "__array__")
+    ):
+        hint = "wrap the one position it is as [position]" if isinstance(sequence, Mapping) else "wrap each in a list"
+        raise TypeError(
+            f"sequence {number} is of type {type(sequence).__name__}; expected {_EXPECTED_SEQUENCE}; {hint}."
+        )
+    if hasattr(sequence, "__array__"):
+        matrix = np.asarray(sequence)
+        return list(matrix) if matrix.dtype.kind == "O" and matrix.ndim == 1 else matrix
+    return list(sequence)
+
+
+def _form_of_type(kind: type) -> Form | None:
+    """In which form a position of this type is."""
+    if issubclass(kind, Mapping):
+        return "dict"
+    return "list" if issubclass(kind, (list, tuple, set, frozenset)) else None
+
+
+def _common_form(sequences: list[Any]) -> Form:
+    """The form that all sequences have; otherwise says where it changes."""
+    listed = [isinstance(sequence, (list, tuple)) for sequence in sequences]
+    if not any(listed):
+        return "array"
+    if all(listed) and all(sequences):
+        forms = set(map(_form_of_type, set(map(type, chain.from_iterable(sequences)))))
+        if len(forms) == 1 and (form := forms.pop()) is not None:
+            return form
+    raise _irregularity(sequences)
+
+
+def _irregularity(sequences: list[Any]) -> Exception:
+    """The first thing wrong, in reading order."""
+    first: tuple[Form, str] | None = None
+    for number, sequence in enumerate(sequences):
+        if not isinstance(sequence, (list, tuple)):
+            found: list[tuple[Form, str]] = [("array", f"sequence {number}")]
+        elif len(sequence) == 0:
+            return ValueError(f"sequence {number} is empty; expected at least one position; leave it out of X and y.")
+        else:
+            found = []
+            for index, position in enumerate(sequence):
+                form = _form_of_type(type(position))
+                place = f"position {index} of sequence {number}"
+                if form is None:
+                    return _wrong_position(place, position)
+                found.append((form, place))
+        for form, place in found:
+            if first is None:
+                first = form, place
+            if form != first[0]:
+                return TypeError(
+                    f"{place} is {_article(form)} but {first[1]} is {_article(first[0])}; "
+                    "give all sequences in the same form."
+                )
+    raise AssertionError("no irregularity: the forms agree")
+
+
+def _wrong_position(place: str, position: Any) -> Exception:
+    expected = "expected a dict or a list of attribute strings"
+    if isinstance(position, str):
+        return TypeError(f"{place} is a string; {expected}; wrap it as [{position!r:.40}].")
+    if isinstance(position, np.ndarray) or isinstance(position, (int, float, np.number)):
+        return TypeError(
+            f"{place} is of type {type(position).__name__}; {expected}; give numeric features as one "
+            "2-D array "
+            "per sequence."
+        )
+    return TypeError(f"{place} is of type {type(position).__name__}; {expected}.")
+
+
+def _article(form: Form) -> str:
+    return "an array" if form == "array" else f"a {form}"

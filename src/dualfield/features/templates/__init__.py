@@ -1,0 +1,1 @@
+"""Templates: rules that make attributes of the columns of tokens."""

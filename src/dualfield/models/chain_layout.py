@@ -1,0 +1,259 @@
+"""Where the weights of a chain are: the part of a chain model that does not depend on data.
+
+Weights are one flat vector, ``[ attribute × label | transition | bias | begin | end | bigram × pair ]``. With "all"
+pairs the first part is attribute-major with K weights a row and there are K² transitions; with "observed" ones only the
+pairs seen in training have a weight. The last part is that of :mod:`~dualfield.models.bigram_layout`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield import _core
+from dualfield.features import Encoded
+from dualfield.labels import Constraints
+from dualfield.memory import check_memory
+from dualfield.models.bigram_layout import BigramLayout
+from dualfield.models.chain_masks import Observed, constrain
+
+__all__ = ["ChainLayout"]
+
+IntArray = npt.NDArray[np.integer[Any]]
+FloatArray = npt.NDArray[np.float64]
+_BYTES = 16  # of a pair of attribute and label: a weight, and how often it occurs
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ChainLayout:
+    """The weights that a chain model has.
+
+    Parameters
+    ----------
+    n_attributes, n_labels : int
+        A and K.
+    transitions : array of int32
+        Flat indices ``from · K + to`` of the transitions that have a weight, increasing.
+    rows : (array of int64, array of int32) or None
+        For observed state features: where each attribute's row starts, and the labels of all rows. None: all pairs.
+    bias, begin, end : bool
+        Whether there is a weight per label at every position, at the first, at the last.
+    constraints : Constraints, optional
+        Which labellings are allowed; its labels are those of the model, in their order.
+    bigrams : BigramLayout, optional
+        The weights of bigram attributes.
+    """
+
+    n_attributes: int
+    n_labels: int
+    transitions: npt.NDArray[np.int32]
+    rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None
+    bias: bool
+    begin: bool
+    end: bool
+    constraints: Constraints | None = None
+    bigrams: BigramLayout | None = None
+    _pairs: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_data(
+        cls,
+        encoded: Encoded,
+        codes: npt.NDArray[np.int32],
+        n_labels: int,
+        *,
+        state_features: str,
+        transitions: str,
+        bias: bool,
+        begin: bool,
+        end: bool,
+        bigram_features: str = "all",
+        constraints: Constraints | None = None,
+        observed: Observed | None = None,
+    ) -> ChainLayout:
+        """Choose the weights for labelled data; ``codes`` are its labels, position after position.
+
+        ``observed`` stands for the pairs that occur where labels are known in part.
+        """
+        given = {"state_features": state_features, "transitions": transitions, "bigram_features": bigram_features}
+        for name, value in given.items():
+            if value not in ("all", "observed"):
+                raise ValueError(f"{name} must be 'all' or 'observed'; got {value!r}.")
+        n_attributes = len(encoded.vocabulary)
+        check_memory(
+            _BYTES * n_attributes * (n_labels if state_features == "all" else 1),
+            f"a model of {n_attributes:,} attributes and {n_labels} labels",
+            "lower hash_bits, or have fewer attributes",
+        )
+        rows = None
+        if state_features == "observed":
+            seen, labels = (encoded, codes) if observed is None else (observed.positions, observed.codes)
+            rows = _core.observed_pairs(seen.offsets, seen.indptr, seen.indices, n_attributes, n_labels, labels)
+        if transitions == "all":
+            flat = np.arange(n_labels * n_labels, dtype=np.int32)
+        elif observed is not None:
+            flat = observed.transitions
+        else:
+            inner = np.ones(len(codes), dtype=bool)
+            inner[encoded.offsets[1:] - 1] = False  # the last position of a sequence starts no transition
+            before = np.flatnonzero(inner)
+            flat = np.unique(codes[before] * np.int32(n_labels) + codes[before + 1]).astype(np.int32)
+        if constraints is not None:
+            flat = flat[constraints.transitions.ravel()[flat]]
+        pairs = None
+        if encoded.bigrams is not None:
+            candidates = None if observed is None else observed.candidates
+            pairs = BigramLayout.from_data(encoded.bigrams, codes, n_labels, bigram_features, constraints, candidates)
+        return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end), constraints, pairs)
+
+    def __post_init__(self) -> None:
+        # The compiled rows check themselves once, so that predicting a short sentence costs little.
+        pairs = None if self.rows is None else _core.ObservedPairs(*self.rows, self.n_labels)
+        object.__setattr__(self, "_pairs", pairs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.n_attributes, self.n_labels, self.transitions, self.rows, self.bias, self.begin, self.end)
+        return ChainLayout, (*parts, self.constraints, self.bigrams)
+
+    @property
+    def n_state_weights(self) -> int:
+        """How many (attribute, label) pairs have a weight."""
+        return self.n_attributes * self.n_labels if self.rows is None else len(self.rows[1])
+
+    @property
+    def dimension(self) -> int:
+        """The number of weights."""
+        return self.n_chain_weights + (0 if self.bigrams is None else self.bigrams.dimension)
+
+    @property
+    def n_chain_weights(self) -> int:
+        """How many weights there are beside those of bigrams, and before them."""
+        return self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
+
+    def without_zeros(self, weights: FloatArray) -> tuple[ChainLayout, FloatArray]:
+        """The layout of the weights that are not zero, and those weights; bias, begin and end weights stay."""
+        weights, last = np.split(weights, [self.n_chain_weights])
+        state, transitions, rest = np.split(weights, np.cumsum([self.n_state_weights, len(self.transitions)]))
+        bigrams = self.bigrams
+        if bigrams is not None:
+            bigrams, last = bigrams.without_zeros(last)
+        attributes, labels = self._state_pairs()
+        kept = state != 0
+        counts = np.bincount(attributes[kept], minlength=self.n_attributes)
+        layout = replace(
+            self,
+            transitions=self.transitions[transitions != 0],
+            rows=(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), labels[kept].astype(np.int32)),
+            bigrams=bigrams,
+        )
+        return layout, np.concatenate([state[kept], transitions[transitions != 0], rest, last])
+
+    def without_empty_rows(self) -> tuple[ChainLayout, npt.NDArray[np.bool_]]:
+        """The layout of the attributes that have a weight, and which they are."""
+        if self.rows is None:
+            return self, np.ones(self.n_attributes, dtype=bool)
+        counts = np.diff(self.rows[0])
+        used = counts > 0
+        starts = np.concatenate(([0], np.cumsum(counts[used]))).astype(np.int64)
+        return replace(self, n_attributes=int(used.sum()), rows=(starts, self.rows[1])), used
+
+    def carry(self, weights: FloatArray, to: ChainLayout, labels: IntArray) -> FloatArray:
+        """These weights in a layout that has them all; others are zero there.
+
+        ``labels[k]`` is the number there of label ``k``; attributes keep their numbers.
+        """
+        moved = np.zeros(to.dimension)
+        state, rest = np.split(weights, [self.n_state_weights])
+        attribute, label = self._state_pairs()
+        there_attribute, there_label = to._state_pairs()
+        keys = there_attribute * to.n_labels + there_label
+        moved[np.searchsorted(keys, attribute * to.n_labels + labels[label])] = state
+        before, after = np.divmod(self.transitions, self.n_labels)
+        flat = labels[before] * to.n_labels + labels[after]
+        moved[to.n_state_weights + np.searchsorted(to.transitions, flat)] = rest[: len(self.transitions)]
+        at, there = len(self.transitions), to.n_state_weights + len(to.transitions)
+        for name in ("bias", "begin", "end"):
+            if getattr(self, name):
+                moved[there + labels] = rest[at : at + self.n_labels]
+                at, there = at + self.n_labels, there + to.n_labels
+        if self.bigrams is not None and to.bigrams is not None:
+            moved[to.n_chain_weights :] = self.bigrams.carry(weights[self.n_chain_weights :], to.bigrams, labels)
+        return moved
+
+    def _state_pairs(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(attribute, label) of each state weight, in their order."""
+        if self.rows is None:
+            pairs = np.arange(self.n_attributes * self.n_labels, dtype=np.int64)
+            return pairs // self.n_labels, pairs % self.n_labels
+        starts, labels = self.rows
+        return np.repeat(np.arange(self.n_attributes), np.diff(starts)), labels.astype(np.int64)
+
+    def compile(
+        self,
+        encoded: Encoded,
+        codes: npt.NDArray[np.int32] | None = None,
+        sample_weight: FloatArray | None = None,
+        l2: float = 1.0,
+        *,
+        allowed: BoolArray | None = None,
+        candidates: BoolArray | None = None,
+    ) -> Any:
+        """The compiled field over data; without ``codes`` it can predict, not train.
+
+        ``allowed`` and ``candidates``, arrays (positions, K), are the labels that positions may have, and those among
+        which the true ones are.
+        """
+        arguments = (
+            encoded.offsets,
+            encoded.indptr,
+            encoded.indices,
+            encoded.values,
+            self.n_attributes,
+            self.n_labels,
+            self.transitions,
+            self.bias,
+            self.begin,
+            self.end,
+            codes,
+            sample_weight,
+            l2,
+        )
+        chain = _core.ChainAll(*arguments) if self._pairs is None else _core.ChainObserved(*arguments, self._pairs)
+        if self.bigrams is not None:
+            assert encoded.bigrams is not None
+            chain = self.bigrams.compile(chain, encoded.bigrams)
+        return constrain(chain, self.n_labels, self.constraints, allowed, candidates)
+
+    def split(self, weights: FloatArray) -> dict[str, Any]:
+        """The parts of a weight vector by name.
+
+        Returns
+        -------
+        dict
+            ``state``, an array (A, K) or a CSR matrix of that shape for observed pairs; ``transitions``, an array
+            (K, K), zero where there is no weight; and, where they exist, ``bias``, ``begin``, ``end``, arrays (K,),
+            and ``bigrams``, an array (B, K, K) or, for observed pairs, a CSR matrix (B, K²).
+        """
+        shape = (self.n_attributes, self.n_labels)
+        state, rest = np.split(weights, [self.n_state_weights])
+        transitions = np.zeros(self.n_labels * self.n_labels)
+        transitions[self.transitions] = rest[: len(self.transitions)]
+        parts: dict[str, Any] = {"transitions": transitions.reshape(self.n_labels, self.n_labels)}
+        if self.rows is None:
+            parts["state"] = state.reshape(shape)
+        else:
+            from scipy import sparse  # for looking at weights, not for using them
+
+            parts["state"] = sparse.csr_matrix((state, self.rows[1], self.rows[0]), shape=shape)
+        start = len(self.transitions)
+        for name in ("bias", "begin", "end"):
+            if getattr(self, name):
+                parts[name] = rest[start : start + self.n_labels]
+                start += self.n_labels
+        if self.bigrams is not None:
+            parts["bigrams"] = self.bigrams.split(rest[start:])
+        return parts

@@ -1,0 +1,299 @@
+"""What a trained chain knows and answers, without what trained it.
+
+:class:`ChainModel` needs NumPy and the compiled core. :class:`~dualfield.ChainCRF` is one, with training and
+scikit-learn's contract added; the command line uses it as it is, and so starts without scikit-learn and SciPy.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import chain, pairwise
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield.core_arrays import check_sample_weight
+from dualfield.features import Columns, Encoded, Vocabulary, encode, known_bigrams
+from dualfield.given_numbers import check_integer
+from dualfield.labels import encode_allowed, encode_labels
+from dualfield.models import chain_answers, chain_file
+from dualfield.models.chain_answers import Entity
+from dualfield.models.chain_layout import ChainLayout
+from dualfield.random_state import check_random_state
+from dualfield.solution import Solution
+from dualfield.threads import in_parts, in_ranges
+
+__all__ = ["ChainModel"]
+
+
+class ChainProblem(Protocol):
+    """What a model takes over from the problem that was solved."""
+
+    classes: npt.NDArray[Any]
+    encoded: Encoded
+    layout: ChainLayout
+    l1: float
+
+
+class ChainModel:
+    """The weights of a chain, what they belong to, and every question that can be asked of them.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of :class:`~dualfield.ChainCRF` that it was trained with, as JSON has them: strings and numbers.
+
+    Attributes
+    ----------
+    classes_, weights_, vocabulary_, bigram_vocabulary_, layout_, solution_
+        As :class:`~dualfield.ChainCRF` describes them.
+    column_features_ : dict or None
+        How a column file becomes X: a :class:`~dualfield.models.recipe.Recipe` as plain data.
+    """
+
+    n_jobs: int | None = 1
+    classes_: npt.NDArray[Any]
+    weights_: npt.NDArray[np.float64]
+    vocabulary_: Vocabulary | Columns
+    bigram_vocabulary_: Vocabulary | Columns | None = None
+    layout_: ChainLayout
+    solution_: Solution
+    column_features_: dict[str, Any] | None
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self._parameters = dict(parameters)
+
+    @classmethod
+    def _of_parameters(cls, plain: Mapping[str, Any]) -> Self:
+        """A model yet without weights, from what :meth:`_plain_parameters` gave."""
+        return cls(plain)
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """The parameters as JSON has them."""
+        return dict(self._parameters)
+
+    def _take(self, field: ChainProblem, solution: Solution) -> Self:
+        """Become the model of a solution of the field."""
+        self.solution_ = solution
+        self.classes_ = field.classes
+        self.vocabulary_ = field.encoded.vocabulary
+        self.bigram_vocabulary_ = None if field.encoded.bigrams is None else field.encoded.bigrams.vocabulary
+        self.layout_ = field.layout
+        self.weights_ = solution.weights
+        self.column_features_ = None
+        if field.l1 > 0:
+            self._drop_zeros()
+        return self
+
+    def _drop_zeros(self) -> None:
+        """Keep only weights that are not zero, and of names only those that have such a weight.
+
+        (Columns keep their width: arrays of the full width still fit.)
+        """
+        self.layout_, self.weights_ = self.layout_.without_zeros(self.weights_)
+        self.solution_ = replace(self.solution_, weights=self.weights_)
+        if isinstance(self.vocabulary_, Vocabulary):
+            self.layout_, used = self.layout_.without_empty_rows()
+            self.vocabulary_ = _kept(self.vocabulary_, used)
+        if self.layout_.bigrams is not None and isinstance(self.bigram_vocabulary_, Vocabulary):
+            pairs, used = self.layout_.bigrams.without_empty_rows()
+            self.layout_ = replace(self.layout_, bigrams=pairs)
+            self.bigram_vocabulary_ = _kept(self.bigram_vocabulary_, used)
+
+    def _check_fitted(self) -> None:
+        """Refuse an estimator that has no weights yet, in scikit-learn's words."""
+        if not hasattr(self, "weights_"):
+            from sklearn.utils.validation import check_is_fitted
+
+            check_is_fitted(self)
+
+    @property
+    def n_nonzero_weights_(self) -> int:
+        """How many weights are not zero."""
+        self._check_fitted()
+        return int(np.count_nonzero(self.weights_))
+
+    def encode(self, X: Any, *, bigrams: Any = None) -> Encoded:
+        """Encode sequences once, for any number of later calls of ``fit`` and ``predict``.
+
+        Before ``fit`` the attributes are numbered as they appear; afterwards the model's vocabulary is used, and
+        attributes it does not have are ignored.
+
+        Parameters
+        ----------
+        X : sequences
+        bigrams : sequences, optional
+            Attributes that go with pairs of labels, in any form that X can have and as long: those of position t have
+            weights with the labels of t − 1 and t. What the first position of a sequence has is left out.
+
+        Examples
+        --------
+        >>> from dualfield import ChainCRF
+        >>> crf = ChainCRF(random_state=0)
+        >>> words = [["a", "a", "b"], ["b", "b", "a"]]
+        >>> X = [[[w[0]], ["?"], ["?"]] for w in words]
+        >>> same = [[["?"], *([f"same={s == t}"] for s, t in zip(w, w[1:]))] for w in words]
+        >>> encoded = crf.encode(X, bigrams=same)
+        >>> crf.fit(encoded, [["X", "X", "Y"], ["Y", "Y", "X"]]).predict(encoded)
+        [['X', 'X', 'Y'], ['Y', 'Y', 'X']]
+        """
+        if not hasattr(self, "weights_"):
+            return encode(X, bigrams=bigrams)
+        return known_bigrams(encode(X, self.vocabulary_, bigrams=bigrams), self.bigram_vocabulary_)
+
+    def predict(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Any]]:
+        """The most probable labels of each sequence.
+
+        Parameters
+        ----------
+        X : sequences, or what ``encode`` returned
+        allowed : sequence, optional
+            For each sequence None, or for each position None or the labels allowed there.
+        given : sequence, optional
+            For each sequence None, or for each position None or its label, where that is known.
+
+        Examples
+        --------
+        >>> from dualfield import ChainCRF
+        >>> crf = ChainCRF(random_state=0).fit([[["a"], ["b"]], [["b"], ["a"]]], [["A", "B"], ["B", "A"]])
+        >>> crf.predict([[["a"], ["a"]]], given=[[None, "B"]])
+        [['A', 'B']]
+        """
+        encoded, core = self._compiled(X, allowed, given)
+        return self._labelled(lambda a, b: core.decode(self.weights_, a, b), encoded)
+
+    def predict_marginals(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[npt.NDArray[np.float64]]:
+        """The probability of each label at each position: one array (T, K) per sequence, columns as ``classes_``.
+
+        With ``allowed`` or ``given``, as in :meth:`predict`, the probability given that.
+        """
+        encoded, core = self._compiled(X, allowed, given)
+        return self._by_sequence(lambda a, b: core.marginals(self.weights_, a, b), encoded)
+
+    def predict_posterior(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Any]]:
+        """The labels that minimise the expected number of wrong ones: at each position that of largest marginal.
+
+        With constraints, the best allowed labelling in that sense. ``allowed`` and ``given`` are as in :meth:`predict`.
+        """
+        encoded, core = self._compiled(X, allowed, given)
+        if hasattr(core, "decode_posterior"):
+            return self._labelled(lambda a, b: core.decode_posterior(self.weights_, a, b), encoded)
+        return self._labelled(lambda a, b: core.marginals(self.weights_, a, b).argmax(axis=1), encoded)
+
+    def predict_kbest(
+        self, X: Any, k: int = 5, *, allowed: Any = None, given: Any = None
+    ) -> list[list[tuple[list[Any], float]]]:
+        """The k most probable labellings of each sequence with their probabilities, best first.
+
+        There are fewer where fewer are allowed. ``allowed`` and ``given`` are as in :meth:`predict`.
+        """
+        k = check_integer("k", k, 1, "a positive integer")
+        encoded, core = self._compiled(X, allowed, given)
+        return chain_answers.kbest(self, encoded, core, int(k))
+
+    def predict_confidence(self, X: Any, *, allowed: Any = None, given: Any = None) -> npt.NDArray[np.float64]:
+        """The probability ``p(ŷ | x)`` of the labels that ``predict`` gives, one for each sequence.
+
+        ``allowed`` and ``given`` are as in :meth:`predict`; the probability is given that.
+        """
+        encoded, core = self._compiled(X, allowed, given)
+        return chain_answers.confidences(self, encoded, core)
+
+    def predict_entities(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Entity]]:
+        """The entities of the labels that ``predict`` gives, each with its exact probability.
+
+        Labels are chunk tags, read as :func:`dualfield.metrics.chunks` reads them. An entity's probability is the sum
+        of ``p(y | x)`` over all labellings y that have an entity of this type on exactly these positions; with
+        ``allowed`` or ``given``, as in :meth:`predict`, given that.
+
+        Returns
+        -------
+        list of lists of (start, end, type, probability)
+            Positions ``start .. end - 1``, in order; one list for each sequence.
+        """
+        encoded, core = self._compiled(X, allowed, given)
+        return chain_answers.entities(self, encoded, core)
+
+    def sample(
+        self,
+        X: Any,
+        n: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        *,
+        allowed: Any = None,
+        given: Any = None,
+    ) -> list[list[list[Any]]]:
+        """``n`` independent labellings of each sequence, drawn from ``p(y | x)``.
+
+        With ``allowed`` or ``given``, as in :meth:`predict`, from the distribution given that.
+        """
+        n = check_integer("n", n, 0, "an integer, not negative")
+        encoded, core = self._compiled(X, allowed, given)
+        seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=len(encoded))
+        return chain_answers.samples(self, encoded, core, int(n), seeds)
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of positions labelled correctly. A label unseen in training counts as an error, with a warning."""
+        encoded, core = self._compiled(X)
+        if len(encoded) == 0:
+            raise ValueError("X has no sequences to score.")
+        _, codes = encode_labels(y, encoded.lengths, self.classes_)
+        unseen = int((codes < 0).sum())
+        if unseen:
+            warnings.warn(
+                f"{unseen} label{'' if unseen == 1 else 's'} of y did not occur in training; counted as errors.",
+                UserWarning,
+                stacklevel=2,
+            )
+        found = in_ranges(lambda a, b: core.decode(self.weights_, a, b), len(encoded), self.n_jobs)
+        weights = check_sample_weight(sample_weight, len(encoded), "sequence")
+        return float(
+            np.average(found == codes, weights=None if weights is None else np.repeat(weights, encoded.lengths))
+        )
+
+    def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
+        """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""
+        self._check_fitted()
+        chain_file.save(self, path, dtype)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that ``save`` wrote. No code in the file is run."""
+        return chain_file.load(cls, path)
+
+    def _labelled(self, decode: Callable[[int, int], npt.NDArray[Any]], encoded: Encoded) -> list[list[Any]]:
+        """The labels of each sequence; ``decode(first, last)`` gives their codes."""
+        labels = self.classes_.astype(object)  # Python's own: of other arrays, NumPy would make each string anew
+        return self._by_sequence(lambda a, b: labels[decode(a, b)].tolist(), encoded)
+
+    def _by_sequence(self, answer: Callable[[int, int], Any], encoded: Encoded) -> list[Any]:
+        """``answer(first, last)``, which is position after position, cut at the ends of the sequences.
+
+        The cutting is part of the threads' work: while one holds Python's lock for it, the others are in the core.
+        """
+        offsets = encoded.offsets
+
+        def part(first: int, last: int) -> list[Any]:
+            found = answer(first, last)
+            return [found[a:b] for a, b in pairwise((offsets[first : last + 1] - offsets[first]).tolist())]
+
+        return list(chain.from_iterable(in_parts(part, len(encoded), self.n_jobs)))
+
+    def _compiled(self, X: Any, allowed: Any = None, given: Any = None) -> tuple[Encoded, Any]:
+        self._check_fitted()
+        encoded = self.encode(X)
+        if allowed is not None and given is not None:
+            raise ValueError(
+                "Both allowed and given were passed; expected one: a given label is an allowed set of one."
+            )
+        name, sets = ("allowed", allowed) if given is None else ("given", given)
+        mask = None if sets is None else encode_allowed(sets, encoded.lengths, self.classes_, name)
+        return encoded, self.layout_.compile(encoded, allowed=mask)
+
+
+def _kept(vocabulary: Vocabulary, used: npt.NDArray[np.bool_]) -> Vocabulary:
+    return Vocabulary([name for name, kept in zip(vocabulary.names, used, strict=True) if kept])

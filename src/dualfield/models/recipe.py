@@ -1,0 +1,149 @@
+"""How a column file becomes attributes: what a model that was trained on one remembers, as plain data.
+
+A :class:`Recipe` says how the file is laid out, which column is the label, and which template makes the attributes.
+Training makes it, the model file keeps it as ``column_features``, and ``tag`` and ``eval`` go by it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from dualfield import io
+from dualfield.features.templates.compiled import compile_template
+from dualfield.given_numbers import check_integer
+
+if TYPE_CHECKING:
+    from dualfield.features import Columns, Encoded, Template, Tokens, Vocabulary
+
+__all__ = ["Layout", "Recipe", "recipe_of"]
+
+
+class Vocabularies(Protocol):
+    """A model, as far as a recipe knows it."""
+
+    vocabulary_: Vocabulary | Columns
+    bigram_vocabulary_: Vocabulary | Columns | None
+
+
+class Layout(NamedTuple):
+    """How a file is laid out, as :func:`~dualfield.io.read_tokens` takes it."""
+
+    format: str = "columns"
+    separator: str | None = None
+    comment: str | None = None
+    docstart: str = "drop"
+
+    def read(self, path: str, encoding: str) -> Tokens:
+        """The tokens of a file, the label as the last column if JSON lines have one."""
+        if self.format == "jsonl":
+            self.check_bare()
+            return io.read_json_lines(path, encoding=encoding).tokens()
+        options: dict[str, Any] = self._asdict()
+        return io.read_tokens(path, encoding=encoding, **options)
+
+    def check_bare(self) -> None:
+        """Refuse what only column files have."""
+        for name in ("separator", "comment"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"--{name} is for column files; leave it out with --format {self.format}.")
+
+    def but_for(
+        self, separator: str | None, comment: str | None, docstart: str | None, format: str | None = None
+    ) -> Layout:
+        """The same layout, except for what is given; of another format, nothing of the old one holds."""
+        if format is not None and format != self.format:
+            return Layout(format, separator, comment, docstart or "drop")
+        given = {"separator": separator, "comment": comment, "docstart": docstart}
+        return self._replace(**{name: value for name, value in given.items() if value is not None})
+
+
+class Recipe:
+    """How a column file becomes attributes.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the training file, and by default of others.
+    width : int
+        Columns of the training file, the label included.
+    label : int
+        Which of them is the label.
+    columns : tuple of int
+        The columns that the template sees.
+    plain_template : dict
+        What makes the attributes, as plain data.
+    hash_bits : int or None
+        Whether attributes are hashed, and to how many bits.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        width: int,
+        label: int,
+        columns: tuple[int, ...],
+        plain_template: dict[str, Any],
+        hash_bits: int | None,
+    ) -> None:
+        self.layout, self.width, self.label, self.columns = layout, width, label, columns
+        self.plain_template, self.hash_bits = plain_template, hash_bits
+        self.compiled = compile_template(plain_template)  # refuses what is none
+
+    @cached_property
+    def template(self) -> Template:
+        """What makes the attributes."""
+        from dualfield.features.templates.template import Template
+
+        return Template.from_dict(self.plain_template)
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """The fewest and the most columns of a file to tag: a label that is last may be missing."""
+        return self.width - (self.label == self.width - 1), self.width
+
+    def attributes(self, tokens: Tokens, model: Vocabularies) -> Encoded:
+        """The attributes that the model knows."""
+        seen = tokens.with_columns(self.columns)
+        return self.template.encode(
+            seen, model.vocabulary_, hash_bits=self.hash_bits, bigram_vocabulary=model.bigram_vocabulary_
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recipe as plain data."""
+        return {
+            "layout": self.layout._asdict(),
+            "width": self.width,
+            "label": self.label,
+            "columns": list(self.columns),
+            "template": self.plain_template,
+            "hash_bits": self.hash_bits,
+        }
+
+
+def recipe_of(plain: object) -> Recipe:
+    """What the model remembers, from its plain data."""
+    if not isinstance(plain, dict):
+        raise ValueError(
+            "the model was not trained on a column file, so it does not know how to read one; if the file has "
+            "attributes, give --format attributes or jsonl."
+        )
+    try:
+        width, label, *columns = map(_number, (plain["width"], plain["label"], *plain["columns"]))
+        if not all(0 <= column < width for column in (label, *columns)):
+            raise ValueError(f"it has {width} columns, but refers to {(label, *columns)}")
+        layout = Layout(**plain["layout"])
+        for name, value in layout._asdict().items():
+            if not (isinstance(value, str) or (value is None and name in ("separator", "comment"))):
+                raise ValueError(f"expected a layout of text, found {name}={value!r}")
+        hash_bits = None if plain["hash_bits"] is None else _number(plain["hash_bits"])
+        return Recipe(layout, width, label, tuple(columns), plain["template"], hash_bits)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"what the model says of column files is damaged: {str(error).rstrip('.')}; train it anew."
+        ) from error
+
+
+def _number(plain: object) -> int:
+    """A number of a model file: JSON may hold Infinity and fractions in its place."""
+    return check_integer("a number of columns or of bits", plain, 0, "an integer, not negative")

@@ -98,6 +98,7 @@ void bind_ascent(nb::module_& m, const char* name) {
         .def("restore", &restore_archive<Solver>, "state"_a)
         .def("begin_again", alone<Solver>(&Solver::begin_again), "old_l2"_a)
         .def_prop_ro("updates_per_pass", &Solver::cliques)
+        .def_prop_ro("left_in_pass", &Solver::left_in_pass)
         .def_prop_ro("updates", &Solver::updates)
         .def_prop_ro("evaluations", &Solver::evaluations)
         .def_prop_ro("outer_iterations", &Solver::outer_iterations)

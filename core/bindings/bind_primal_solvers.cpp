@@ -39,7 +39,14 @@ void bind_run(nb::class_<Solver>& bound) {
             },
             "weights"_a.noconvert(), "Starts from these weights; before the first run.")
         .def("save", &save_archive<Solver>)
-        .def("restore", &restore_archive<Solver>, "state"_a);
+        .def("restore", &restore_archive<Solver>, "state"_a)
+        .def_prop_ro(
+            "left_in_pass", &Solver::left_in_pass,
+            "What run() has to do to complete the pass: updates, or gradients of blocks where an update takes many.")
+        .def_prop_ro("updates", &Solver::updates)
+        .def_prop_ro("oracle_calls", &Solver::oracle_calls)
+        .def_prop_ro("stalled", &Solver::stalled, "Whether no further step helps.")
+        .def_prop_ro("diverged", &Solver::diverged);
 }
 
 template <class Solver>
@@ -54,10 +61,7 @@ void bind_stochastic(nb::class_<Solver>& bound) {
              })
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
         .def_prop_ro("best_dual", &Solver::best_dual)
-        .def_prop_ro("diverged", &Solver::diverged)
-        .def_prop_ro("updates", &Solver::updates)
-        .def_prop_ro("updates_per_pass", &Solver::updates_per_pass)
-        .def_prop_ro("oracle_calls", &Solver::oracle_calls);
+        .def_prop_ro("updates_per_pass", &Solver::updates_per_pass);
 }
 
 template <class Solver, class F>
@@ -155,12 +159,9 @@ void bind_perceptron(nb::module_& m, const char* name) {
         },
         "field"_a, "average"_a, "seed"_a, nb::keep_alive<1, 2>());
     bind_run(bound);
-    bound.def_prop_ro("updates", &Solver::updates)
-        .def_prop_ro("updates_per_pass", &Solver::updates_per_pass)
+    bound.def_prop_ro("updates_per_pass", &Solver::updates_per_pass)
         .def_prop_ro("mistakes", &Solver::mistakes)
-        .def_prop_ro("mistakes_of_pass", &Solver::mistakes_of_pass)
-        .def_prop_ro("diverged", &Solver::diverged)
-        .def_prop_ro("separates", &Solver::separates);
+        .def_prop_ro("mistakes_of_pass", &Solver::mistakes_of_pass);
 }
 
 template <class Solver>
@@ -170,14 +171,8 @@ void bind_quasi_newton(nb::class_<Solver>& bound) {
         .def_prop_ro("certificate", [](const Solver& s) { return certificate_tuple(s.certificate()); })
         .def_prop_ro("complete", &Solver::complete)
         .def_prop_ro("sample", &Solver::sample)
-        .def_prop_ro("stalled", &Solver::stalled)
-        .def_prop_ro("diverged", &Solver::diverged)
         .def_prop_ro("gradient_norm", &Solver::gradient_norm)
-        .def_prop_ro("iterations", &Solver::iterations)
-        .def_prop_ro("evaluations", &Solver::evaluations)
-        .def_prop_ro("visits", &Solver::visits)
-        .def_prop_ro("visits_per_pass", &Solver::total)
-        .def_prop_ro("oracle_calls", &Solver::oracle_calls);
+        .def_prop_ro("evaluations", &Solver::evaluations);
 }
 
 template <class F>

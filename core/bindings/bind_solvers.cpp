@@ -68,6 +68,7 @@ void bind_dual(nb::class_<Solver>& bound) {
         .def_prop_ro("chi", alone<Solver>(&Solver::chi))
         .def_prop_ro("epsilon", &Solver::epsilon)
         .def_prop_ro("kappa", &Solver::kappa)
+        .def_prop_ro("left_in_pass", &Solver::left_in_pass)
         .def_prop_ro("updates", &Solver::updates)
         .def_prop_ro("adopted_at", &Solver::adopted_at)
         .def_prop_ro("oracle_calls", &Solver::oracle_calls)

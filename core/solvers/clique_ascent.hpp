@@ -88,6 +88,7 @@ class CliqueAscent {
 
     Index cliques() const { return state_.cliques(); }
     Index updates() const { return updates_; }
+    Index left_in_pass() const { return cliques() - updates_ % cliques(); }
     Index evaluations() const { return evaluations_; }
     Index outer_iterations() const { return outer_; }
     Index inner_passes() const { return inner_passes_; }

@@ -79,13 +79,13 @@ class LBFGS {
     bool started() const { return started_; }
     bool complete() const { return sample_ == total(); }  // the sample
     bool diverged() const { return diverged_; }
-    Index visits() const { return visits_; }
+    Index left_in_pass() const { return total() - visits_ % total(); }  // in visits
     Index total() const { return static_cast<Index>(order_.size()); }
     Index sample() const { return sample_; }
     const Certificate& certificate() const { return certificate_; }
     bool stalled() const { return stalled_; }
     double gradient_norm() const { return gradient_norm_; }
-    Index iterations() const { return iterations_; }
+    Index updates() const { return iterations_; }
     Index evaluations() const { return evaluations_; }
     Index oracle_calls() const {
         return oracle_calls_before_ + objective_.oracle_calls() + confirmation_.oracle_calls();

@@ -71,8 +71,8 @@ class OWLQN {
     bool diverged() const { return diverged_; }
     Index sample() const { return total(); }
     Index total() const { return static_cast<Index>(order_.size()); }
-    Index visits() const { return visits_; }
-    Index iterations() const { return iterations_; }
+    Index left_in_pass() const { return total() - visits_ % total(); }  // in visits
+    Index updates() const { return iterations_; }
     Index evaluations() const { return evaluations_; }
     Index oracle_calls() const { return oracle_calls_before_ + objective_.oracle_calls(); }
     double gradient_norm() const { return gradient_norm_; }  // of the pseudo-gradient

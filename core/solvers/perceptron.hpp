@@ -27,9 +27,9 @@ class Perceptron {
         const Deadline deadline(seconds);
         Index done = 0;
         while (done < max_updates && !diverged_) {
-            if (visits_ % batches_.per_pass() == 0) mistakes_of_pass_ = 0;
+            if (updates_ % batches_.per_pass() == 0) mistakes_of_pass_ = 0;
             update(batches_.next(random_).front());
-            ++visits_;
+            ++updates_;
             ++done;
             if (deadline.passed()) break;
         }
@@ -37,11 +37,13 @@ class Perceptron {
     }
 
     Index updates_per_pass() const { return batches_.per_pass(); }
-    Index updates() const { return visits_; }
+    Index left_in_pass() const { return updates_per_pass() - updates_ % updates_per_pass(); }
+    Index updates() const { return updates_; }
+    Index oracle_calls() const { return updates_; }
     Index mistakes() const { return mistakes_; }
     Index mistakes_of_pass() const { return mistakes_of_pass_; }  // the current one, or the one just complete
     bool diverged() const { return diverged_; }  // a step would leave floating point; the weights are those before it
-    bool separates() const { return correct_in_a_row_ >= batches_.per_pass(); }  // a pass without a mistake
+    bool stalled() const { return correct_in_a_row_ >= batches_.per_pass(); }  // a pass without a mistake
     std::vector<double> weights() const {
         std::vector<double> w(field_.dimension());
         average_ ? weights_.read_average(w.data()) : weights_.read(w.data());
@@ -54,7 +56,7 @@ class Perceptron {
         archive.generator("random", random_);
         weights_.archive(archive);
         batches_.archive(archive);
-        archive.counters("counters", {&visits_, &mistakes_, &mistakes_of_pass_, &correct_in_a_row_});
+        archive.counters("counters", {&updates_, &mistakes_, &mistakes_of_pass_, &correct_in_a_row_});
         archive.flag("diverged", diverged_);
     }
 
@@ -91,7 +93,7 @@ class Perceptron {
     LazyWeights<F> weights_;
     Batches batches_;
     bool diverged_ = false;
-    Index visits_ = 0, mistakes_ = 0, mistakes_of_pass_ = 0, correct_in_a_row_ = 0;
+    Index updates_ = 0, mistakes_ = 0, mistakes_of_pass_ = 0, correct_in_a_row_ = 0;
     typename F::Decoder decoder_;
     typename F::Direction direction_;
     std::vector<double> theta_, m_, truth_;  // scratch

@@ -29,10 +29,10 @@ def test_with_a_complete_first_sample_it_is_lbfgs(name: str) -> None:
 
 def samples(core: Any, blocks: int) -> list[tuple[int, int]]:
     """(steps taken, sample size) after each visit of a block, without repeats."""
-    seen = [(core.iterations, core.sample)]
+    seen = [(core.updates, core.sample)]
     for _ in range(blocks):
         core.run(1, 3600.0)
-        if (now := (core.iterations, core.sample)) != seen[-1]:
+        if (now := (core.updates, core.sample)) != seen[-1]:
             seen.append(now)
     return seen
 
@@ -70,7 +70,7 @@ def test_the_gradient_is_that_of_the_sample_scaled_up(name: str) -> None:
         core.run(1, 3600.0)
         state = core.save()
         assert np.array_equal(state["order"], order)  # so samples are nested
-        if not core.iterations or state["extending"][0]:  # still extending: the gradient is that of the old sample
+        if not core.updates or state["extending"][0]:  # still extending: the gradient is that of the old sample
             continue
         sample = order[: core.sample]
         up = total / sum(full.blocks[i].c for i in sample)
@@ -86,12 +86,12 @@ def test_the_gradient_is_that_of_the_sample_scaled_up(name: str) -> None:
 def test_growing_a_sample_costs_its_new_blocks_alone() -> None:
     core = Hybrid(first_sample=4, growth=1.5).start(fields.Multiclass(*points(30)), 0)._core
     core.run(4, 3600.0)  # the first gradient
-    while core.iterations == 0:  # the first search, each trial a gradient of the sample
+    while core.updates == 0:  # the first search, each trial a gradient of the sample
         assert core.sample == 4
         core.run(4, 3600.0)
-    visits = core.visits
+    calls = core.oracle_calls
     core.run(3, 3600.0)  # 4 -> 7
-    assert (core.sample, core.visits, core.oracle_calls) == (7, visits + 3, visits + 3)
+    assert (core.sample, core.oracle_calls) == (7, calls + 3)
 
 
 @every_problem
@@ -99,10 +99,10 @@ def test_the_bound_holds_while_the_sample_is_partial(name: str) -> None:
     field, best = problem(name), reference(name)
     run = Hybrid(first_sample=1, growth=1.0).start(field, 1)
     core, partial = run._core, 0
-    n = core.visits_per_pass
+    n = core.left_in_pass
     for _ in range(4 * n):
         core.run(1, 3600.0)
-        if not core.iterations:
+        if not core.updates:
             continue
         partial += not core.complete
         finish(run.confirm)
@@ -121,7 +121,7 @@ def test_confirming_changes_nothing_in_the_run() -> None:
             core.run(1, 3600.0)
         watched.confirm(3600.0)
         assert np.array_equal(watched.weights(), alone.weights())
-    assert watched.iterations == alone.iterations > 3
+    assert watched.updates == alone.updates > 3
 
 
 def test_a_pass_is_as_many_gradients_as_there_are_blocks() -> None:

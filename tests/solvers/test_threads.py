@@ -199,10 +199,10 @@ def two_loops(pairs: npt.NDArray[np.float64], g: npt.NDArray[np.float64]) -> npt
 def test_the_direction_is_that_of_the_two_loop_recursion(passes: int, threads: int) -> None:
     field = wide(0.0)
     core = compiled("LBFGS", field)(field.core, 5, 2**62, 1.0, threads, 0)
-    core.run(passes * core.visits_per_pass, 3600.0)
+    core.run(passes * core.left_in_pass, 3600.0)
     state = core.save()
     pairs = state["corrections"].reshape(-1, 2, field.dimension)
-    assert len(pairs) == min(5, core.iterations)
+    assert len(pairs) == min(5, core.updates)
     expected = -two_loops(pairs, state["gradient"])
     np.testing.assert_allclose(state["step_direction"], expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
@@ -212,7 +212,7 @@ def test_the_direction_is_that_of_the_two_loop_recursion(passes: int, threads: i
 def test_with_l1_the_recursion_is_cut_to_the_weights_that_move(passes: int, threads: int) -> None:
     field = wide(0.3)
     core = compiled("OWLQN", field)(field.core, 5, field.l1, None, threads)
-    core.run(passes * core.visits_per_pass, 3600.0)
+    core.run(passes * core.left_in_pass, 3600.0)
     state = core.save()
     free = (state["change"] != 0) | (state["pseudo_gradient"] != 0)
     assert 0.05 < free.mean() < 0.95

@@ -80,7 +80,7 @@ void descend(Make&& make) {
         while (!solver->confirm(kForever)) {
         }
     }
-    require(alone.iterations() > 3, "a gradient method takes steps");
+    require(alone.updates() > 3, "a gradient method takes steps");
     require(alone.weights() == shared.weights(), "gradient methods do not depend on threads");
     require(alone.certificate().gap == shared.certificate().gap, "their certificates do not either");
 }

@@ -39,8 +39,10 @@ class PrimalRun {
 
     bool confirmed() const { return certificate_.complete(); }
     bool diverged() const { return diverged_; }
+    bool stalled() const { return false; }  // a random step may always help
     Index updates() const { return updates_; }
     Index updates_per_pass() const { return static_cast<const Method&>(*this).per_pass(); }
+    Index left_in_pass() const { return updates_per_pass() - updates_ % updates_per_pass(); }
     Index oracle_calls() const { return oracle_calls_ + certificate_.oracle_calls(); }
     double best_dual() const { return certificate_.best_dual(); }
     const Certificate& certificate() const { return certificate_.certificate(); }

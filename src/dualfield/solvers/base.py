@@ -31,7 +31,12 @@ class Bound(NamedTuple):
 
 
 class Run(ABC):
-    """A solver at work on a field."""
+    """A solver at work on a field.
+
+    What is not said otherwise here passes through to ``core``, the compiled run. Every compiled run has ``run``,
+    ``left_in_pass``, ``updates``, ``oracle_calls``, ``stalled``, ``diverged``, ``weights``, ``save`` and ``restore``;
+    one that certifies also has ``confirm``, ``certificate`` and ``confirmed_weights``.
+    """
 
     certifies: ClassVar[bool] = True  # whether there is anything to confirm
     updates_within_passes: ClassVar[bool] = True  # whether ``advance`` can stop after so many updates
@@ -40,13 +45,15 @@ class Run(ABC):
     def __init__(self, solver: Solver, field: Field, core: Any) -> None:
         self.solver, self.field, self._core = solver, field, core
 
-    @abstractmethod
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
         """Work for about so long, or so many updates; True when this completed a pass (or nothing is left to do)."""
+        left = self._core.left_in_pass
+        wanted = left if max_updates is None else min(left, max_updates)
+        return bool(self._core.run(wanted, seconds) >= left or self._core.diverged)
 
-    @abstractmethod
     def confirm(self, seconds: float) -> bool:
         """Work on the confirming pass; True when ``bound`` is confirmed for ``certified_weights``."""
+        return bool(self._core.confirm(seconds))
 
     def worth_confirming(self, tol: float, understated: float) -> bool:
         """Whether the tolerance may be met; ``understated`` is by what factor the estimate was last too low."""
@@ -57,9 +64,9 @@ class Run(ABC):
         """Use what the last confirming pass found, where that helps the run."""
 
     @property
-    @abstractmethod
     def bound(self) -> Bound:
         """The values that the last confirming pass found."""
+        return Bound(*self._core.certificate)
 
     def certificate(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:
         """Of which problem ``bound`` speaks, at the weights it was confirmed for; if of none, why not, as a clause."""
@@ -75,19 +82,19 @@ class Run(ABC):
         """What to say of this run when it has not converged, as a clause; empty: nothing."""
         return ""
 
-    @abstractmethod
     def estimate(self) -> tuple[float, float]:
-        """(gap, primal) as far as known without a confirming pass."""
+        """(gap, primal) as far as known without a confirming pass: those of the last one, where nothing else tells."""
+        return self.bound.gap, self.bound.primal
 
     @property
     def stalled(self) -> bool:
-        """Whether no further progress is possible in floating point."""
-        return False
+        """Whether no further step helps."""
+        return bool(self._core.stalled)
 
     @property
     def diverged(self) -> bool:
         """Whether the numbers have left floating point; the weights are the last finite ones."""
-        return False
+        return bool(self._core.diverged)
 
     @property
     def refreshing(self) -> bool:
@@ -95,9 +102,9 @@ class Run(ABC):
         return False
 
     @property
-    @abstractmethod
     def updates(self) -> int:
         """Weight updates so far."""
+        return int(self._core.updates)
 
     @property
     def oracle_calls(self) -> int:
@@ -109,9 +116,10 @@ class Run(ABC):
         weights: npt.NDArray[np.float64] = self._core.weights()
         return weights
 
-    @abstractmethod
     def certified_weights(self) -> npt.NDArray[np.float64]:
         """A copy of the weights that ``bound`` speaks of."""
+        weights: npt.NDArray[np.float64] = self._core.confirmed_weights()
+        return weights
 
     @abstractmethod
     def record(self) -> dict[str, float]:

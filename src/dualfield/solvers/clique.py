@@ -84,12 +84,6 @@ class CliqueRun(MarginalsRun):
         self._certified = np.zeros(0)
         self._oracle_calls = 0
 
-    def advance(self, seconds: float, max_updates: int | None = None) -> bool:
-        per_pass = self._core.updates_per_pass
-        missing = per_pass - self._core.updates % per_pass
-        wanted = missing if max_updates is None else min(missing, max_updates)
-        return bool(self._core.run(wanted, seconds) == missing or self._core.diverged)
-
     def confirm(self, seconds: float) -> bool:
         weights = self._core.weights()
         primal, magnitude = self.field.core.primal_bound(weights)
@@ -132,18 +126,6 @@ class CliqueRun(MarginalsRun):
     def estimate(self) -> tuple[float, float]:
         augmented = self._core.augmented_dual
         return abs(augmented - self._core.dual_bound(False)), augmented
-
-    @property
-    def stalled(self) -> bool:
-        return bool(self._core.stalled)
-
-    @property
-    def diverged(self) -> bool:
-        return bool(self._core.diverged)
-
-    @property
-    def updates(self) -> int:
-        return int(self._core.updates)
 
     @property
     def oracle_calls(self) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dualfield.fields import Field
 from dualfield.memory import check_memory
-from dualfield.solvers.base import Bound, MarginalsRun, Solver, check_count, check_number, compiled
+from dualfield.solvers.base import MarginalsRun, Solver, check_count, check_number, compiled
 from dualfield.threads import thread_count
 
 __all__ = ["DualRun", "DualSolver", "Memory", "Sampling", "one_of"]
@@ -127,10 +127,7 @@ class DualRun(MarginalsRun):
             self._started = self._core.start(seconds)
             return False
         if not self.refreshing:
-            per_pass = self._core.updates_per_pass
-            missing = per_pass - self._core.updates % per_pass
-            wanted = missing if max_updates is None else min(missing, max_updates)
-            if self._core.run(wanted, seconds) < missing and not self._core.diverged:
+            if not super().advance(seconds, max_updates):
                 return False
             self._estimated_gap, self._true_gap = self._core.gap_estimate, math.nan
             self._watch_precision()
@@ -164,7 +161,7 @@ class DualRun(MarginalsRun):
         return bool((due or self._refresh_due) and not self._core.diverged)
 
     def confirm(self, seconds: float) -> bool:
-        complete = bool(self._core.confirm(seconds))
+        complete = super().confirm(seconds)
         if complete:
             self._true_gap = self.bound.gap
         return complete
@@ -173,25 +170,13 @@ class DualRun(MarginalsRun):
         self._core.adopt_confirmed()
         self._refresh_due = False
 
-    @property
-    def bound(self) -> Bound:
-        return Bound(*self._core.certificate)
-
     def estimate(self) -> tuple[float, float]:
         gap = math.nan if self.diverged else self._core.gap_estimate
         return gap, self._core.dual + gap
 
     @property
-    def stalled(self) -> bool:
-        return bool(self._core.stalled)
-
-    @property
     def diverged(self) -> bool:
-        return bool(self._core.diverged or math.isnan(self._core.dual))  # no dual: a refresh could not certify
-
-    @property
-    def updates(self) -> int:
-        return int(self._core.updates)
+        return super().diverged or math.isnan(self._core.dual)  # no dual: a refresh could not certify
 
     @property
     def epsilon(self) -> float:
@@ -201,12 +186,7 @@ class DualRun(MarginalsRun):
     def weights(self) -> npt.NDArray[np.float64]:
         if not self._started:
             return np.zeros(self.field.dimension)
-        weights: npt.NDArray[np.float64] = self._core.weights()
-        return weights
-
-    def certified_weights(self) -> npt.NDArray[np.float64]:
-        weights: npt.NDArray[np.float64] = self._core.confirmed_weights()
-        return weights
+        return super().weights()
 
     def record(self) -> dict[str, float]:
         marks = (self._core.updates, self._core.evaluations, self._core.step_total)

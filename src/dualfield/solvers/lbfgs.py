@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Bound, Run, Solver, check_count, compiled
+from dualfield.solvers.base import Run, Solver, check_count, compiled
 from dualfield.threads import thread_count
 
 __all__ = ["LBFGS", "LBFGSRun"]
@@ -70,33 +70,12 @@ class LBFGSRun(Run):
     updates_within_passes: ClassVar[bool] = False
 
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
-        per_pass = self._core.visits_per_pass
-        missing = per_pass - self._core.visits % per_pass
-        return bool(self._core.run(missing, seconds) == missing or self._core.stalled)
-
-    def confirm(self, seconds: float) -> bool:
-        return bool(self._core.confirm(seconds))
-
-    @property
-    def bound(self) -> Bound:
-        return Bound(*self._core.certificate)
+        return super().advance(seconds) or self.stalled
 
     def estimate(self) -> tuple[float, float]:
         if not self._core.complete:
             return math.inf, 1.0
-        return self.bound.gap, self.bound.primal
-
-    @property
-    def stalled(self) -> bool:
-        return bool(self._core.stalled)
-
-    @property
-    def diverged(self) -> bool:
-        return bool(self._core.diverged)
-
-    @property
-    def updates(self) -> int:
-        return int(self._core.iterations)
+        return super().estimate()
 
     def certified_weights(self) -> npt.NDArray[np.float64]:
         return self.weights()

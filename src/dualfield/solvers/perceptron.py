@@ -56,37 +56,12 @@ class PerceptronRun(Run):
 
     certifies: ClassVar[bool] = False
 
-    def advance(self, seconds: float, max_updates: int | None = None) -> bool:
-        per_pass = self._core.updates_per_pass
-        missing = per_pass - self._core.updates % per_pass
-        wanted = missing if max_updates is None else min(missing, max_updates)
-        return bool(self._core.run(wanted, seconds) == missing or self._core.diverged)
-
     def confirm(self, seconds: float) -> bool:
         return True
 
     @property
     def bound(self) -> Bound:
         return Bound(math.nan, math.nan, math.nan)
-
-    def estimate(self) -> tuple[float, float]:
-        return math.nan, math.nan
-
-    @property
-    def stalled(self) -> bool:
-        return bool(self._core.separates)
-
-    @property
-    def diverged(self) -> bool:
-        return bool(self._core.diverged)
-
-    @property
-    def updates(self) -> int:
-        return int(self._core.updates)
-
-    @property
-    def oracle_calls(self) -> int:
-        return int(self._core.updates)
 
     def certified_weights(self) -> npt.NDArray[np.float64]:
         return self.weights()

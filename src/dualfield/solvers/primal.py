@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Bound, Run, Solver, check_number
+from dualfield.solvers.base import Run, Solver, check_number
 
 __all__ = ["PrimalRun", "best_step", "check_step"]
 
@@ -34,15 +34,9 @@ class PrimalRun(Run):
         self._next_confirmation = 1
 
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
-        per_pass = self._core.updates_per_pass
-        missing = per_pass - self._core.updates % per_pass
-        wanted = missing if max_updates is None else min(missing, max_updates)
-        done = self._core.run(wanted, seconds) == missing or self._core.diverged
-        self._passes += bool(done)
-        return bool(done)
-
-    def confirm(self, seconds: float) -> bool:
-        return bool(self._core.confirm(seconds))
+        complete = super().advance(seconds, max_updates)
+        self._passes += complete
+        return complete
 
     def worth_confirming(self, tol: float, understated: float) -> bool:
         """Without an estimate of the gap: after a number of passes that grows geometrically, if ``tol`` asks for it."""
@@ -50,27 +44,6 @@ class PrimalRun(Run):
             return False
         self._next_confirmation = math.ceil(self._passes * _CONFIRM_GROWTH)
         return True
-
-    @property
-    def bound(self) -> Bound:
-        return Bound(*self._core.certificate)
-
-    def estimate(self) -> tuple[float, float]:
-        """The last confirmed values: nothing else is known."""
-        primal, _, gap = self._core.certificate
-        return gap, primal
-
-    @property
-    def diverged(self) -> bool:
-        return bool(self._core.diverged)
-
-    @property
-    def updates(self) -> int:
-        return int(self._core.updates)
-
-    def certified_weights(self) -> npt.NDArray[np.float64]:
-        weights: npt.NDArray[np.float64] = self._core.confirmed_weights()
-        return weights
 
     def record(self) -> dict[str, float]:
         dual = self._core.best_dual

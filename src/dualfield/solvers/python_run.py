@@ -76,8 +76,9 @@ class PythonRun(Run):
     def bound(self) -> Bound:
         return self._bound
 
-    def estimate(self) -> tuple[float, float]:
-        return self._bound.gap, self._bound.primal
+    @property
+    def stalled(self) -> bool:
+        return False
 
     @property
     def diverged(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dualfield.fields import Field
-from dualfield.solvers.base import Solver, compiled
+from dualfield.solvers.base import Run, Solver, compiled
 from dualfield.solvers.primal import PrimalRun
 from dualfield.threads import thread_count
 
@@ -90,9 +90,7 @@ def shared_visits(n_jobs: int | None, n_blocks: int) -> tuple[int, int]:
 class AverageGradientRun(PrimalRun):
     """A run of :class:`SAG`, SAGA or SVRG, whose kept gradients tell of the gap."""
 
-    def worth_confirming(self, tol: float, understated: float) -> bool:
-        gap, primal = self.estimate()
-        return gap * understated <= tol * abs(primal)
+    worth_confirming = Run.worth_confirming
 
     def estimate(self) -> tuple[float, float]:
         gap, primal = self._core.estimate()

@@ -9,72 +9,36 @@ crf.solution_.message
 
 from typing import TYPE_CHECKING
 
-from dualfield._deferred import deferred
-from dualfield.version import __version__
+from dualfield._deferred import deferred, written_imports
+from dualfield.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from dualfield import (
-        calibration,
-        datasets,
-        estimators,
-        features,
-        fields,
-        inspection,
-        io,
-        labels,
-        metrics,
-        models,
-        oracles,
-        reporting,
-        solvers,
-    )
-    from dualfield.driver import Progress
-    from dualfield.estimators import ChainCRF, ChainCRFCV, GraphCRF, GridCRF, SoftmaxRegression
-    from dualfield.labels import Constraints
-    from dualfield.solution import Solution
-    from dualfield.solvers import LBFGS, OEG, SDCA
-    from dualfield.solving import l2_path, solve
+    from dualfield import calibration as calibration
+    from dualfield import datasets as datasets
+    from dualfield import estimators as estimators
+    from dualfield import features as features
+    from dualfield import fields as fields
+    from dualfield import inspection as inspection
+    from dualfield import io as io
+    from dualfield import labels as labels
+    from dualfield import metrics as metrics
+    from dualfield import models as models
+    from dualfield import oracles as oracles
+    from dualfield import reporting as reporting
+    from dualfield import solvers as solvers
+    from dualfield.driver import Progress as Progress
+    from dualfield.estimators import ChainCRF as ChainCRF
+    from dualfield.estimators import ChainCRFCV as ChainCRFCV
+    from dualfield.estimators import GraphCRF as GraphCRF
+    from dualfield.estimators import GridCRF as GridCRF
+    from dualfield.estimators import SoftmaxRegression as SoftmaxRegression
+    from dualfield.labels import Constraints as Constraints
+    from dualfield.solution import Solution as Solution
+    from dualfield.solvers import LBFGS as LBFGS
+    from dualfield.solvers import OEG as OEG
+    from dualfield.solvers import SDCA as SDCA
+    from dualfield.solving import l2_path as l2_path
+    from dualfield.solving import solve as solve
 
-__all__ = [
-    "LBFGS",
-    "OEG",
-    "SDCA",
-    "ChainCRF",
-    "ChainCRFCV",
-    "Constraints",
-    "GraphCRF",
-    "GridCRF",
-    "Progress",
-    "SoftmaxRegression",
-    "Solution",
-    "__version__",
-    "calibration",
-    "datasets",
-    "estimators",
-    "features",
-    "fields",
-    "inspection",
-    "io",
-    "l2_path",
-    "labels",
-    "metrics",
-    "models",
-    "oracles",
-    "reporting",
-    "solve",
-    "solvers",
-]
-
-__getattr__, __dir__ = deferred(
-    __name__,
-    {
-        "": "calibration datasets estimators features fields inspection io labels metrics models "
-        "oracles reporting solvers",
-        "driver": "Progress",
-        "estimators": "ChainCRF ChainCRFCV GraphCRF GridCRF SoftmaxRegression",
-        "labels": "Constraints",
-        "solution": "Solution",
-        "solving": "l2_path solve",
-        "solvers": "LBFGS OEG SDCA",
-    },
-)
+__all__, __getattr__, __dir__ = deferred(__name__, written_imports())
+__all__ += ["__version__"]

@@ -1,8 +1,17 @@
 """Names of a package that are imported when they are first asked for.
 
 A command or a program that uses one part of the package then starts without what the others need: tagging a file
-without NumPy, training without SciPy and scikit-learn, whose imports take longer than the work on a small file. Type
-checkers and readers see ordinary imports, under ``TYPE_CHECKING``.
+without NumPy, training without SciPy and scikit-learn, whose imports take longer than the work on a small file.
+
+A package writes each name once, as an import for type checkers and readers:
+
+    if TYPE_CHECKING:
+        from dualfield.solution import Solution as Solution
+
+    __all__, __getattr__, __dir__ = deferred(__name__, written_imports())
+
+The block never runs, but Python has compiled it, so its names stand in the code of the module: no source is read and
+nothing is parsed. ("as Solution" tells type checkers that the name is public.)
 """
 
 from __future__ import annotations
@@ -12,33 +21,50 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["deferred"]
+__all__ = ["deferred", "written_imports"]
 
 
-def deferred(package: str, names_of: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package.
+def written_imports() -> dict[str, str]:
+    """The names that the calling module imports ``from dualfield...``, also where it never runs, and from which module.
 
-    ``names_of`` has for each module of the package the names that it gives, with blanks between them; those of the
-    module ``""`` are modules themselves. (A name must not be that of another module of the package: importing that
-    module would put it in the name's place.)
+    ``co_names`` of a code object has every name in the order of first use: the module of an import, then what is
+    imported from it. So imports from one module stand together, and none gives a name another name.
+    """
+    home, home_of = "", {}
+    for name in sys._getframe(1).f_code.co_names:
+        if "." in name or name == "dualfield":
+            home = name
+        elif name.startswith("_"):  # __all__ and the like: the imports are over
+            home = ""
+        elif home and home != __name__:
+            home_of[name] = home
+    return home_of
+
+
+def deferred(
+    package: str, home_of: Mapping[str, str]
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """``__all__``, ``__getattr__`` and ``__dir__`` of a package, whose names are those of the modules ``home_of``.
+
+    A name from the package itself is a module of it. (A name must not be that of another module of the package:
+    importing that module would put it in the name's place.)
 
     Examples
     --------
-    >>> find, _ = deferred("dualfield", {"solution": "Solution", "": "fields solvers"})
+    >>> names, find, _ = deferred("dualfield", {"Solution": "dualfield.solution", "fields": "dualfield"})
     >>> find("Solution").__module__, find("fields").__name__
     ('dualfield.solution', 'dualfield.fields')
     """
-    home_of = {name: module for module, names in names_of.items() for name in names.split()}
 
     def find(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = home_of[name]
-        value = getattr(import_module(f"{package}.{home}"), name) if home else import_module(f"{package}.{name}")
+        value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
         setattr(sys.modules[package], name, value)  # so that it is looked for once
         return value
 
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *home_of})
 
-    return find, names
+    return list(home_of), find, names

@@ -7,13 +7,7 @@ from numbers import Real
 
 from dualfield.given_numbers import as_float, check_integer
 
-__all__ = ["SOLVERS", "check_l1", "check_l2", "check_limits"]
-
-# The names of dualfield.solvers.NAMES, for programs that start without it.
-SOLVERS = (
-    *("sdca", "oeg", "lbfgs", "sag", "saga", "svrg", "hybrid", "sgd", "adagrad", "smd", "perceptron"),
-    *("idal", "gdmm", "soft_sdca", "soft_bcfw"),
-)
+__all__ = ["check_l1", "check_l2", "check_limits"]
 
 
 def check_l1(l1: object) -> float:

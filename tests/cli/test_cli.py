@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from dualfield import ChainCRF, solvers
-from dualfield.cli.options import SolverName
+from dualfield import ChainCRF
 from dualfield.datasets import travel_sentences
 from dualfield.io import read_columns, write_columns
 from dualfield.metrics import chunk_scores
@@ -199,7 +198,3 @@ def test_ctrl_c_keeps_the_weights_so_far(files):
     assert crf.solution_.status == "interrupted"
     assert crf.solution_.duality_gap != crf.solution_.duality_gap
     assert len(crf.predict([[["w[0]=ada"]]])[0]) == 1
-
-
-def test_every_solver_can_be_asked_for_by_name() -> None:
-    assert [name.value for name in SolverName] == ["auto", *solvers.NAMES]

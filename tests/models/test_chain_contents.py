@@ -21,7 +21,6 @@ from dualfield.features import Template, Tokens
 from dualfield.features.templates.rules import Cell, Rule, prefix, window
 from dualfield.models import ChainModel, chain_contents
 from dualfield.models.recipe import Layout, Recipe, recipe_of
-from dualfield.parameters import SOLVERS
 from dualfield.solution import Solution
 from tests.model_files import described, header_of, with_arrays
 
@@ -191,7 +190,6 @@ def test_loading_and_tagging_refuse_the_same_files(kind: str, models: dict[str, 
 
 
 def test_what_is_known_without_numpy_is_what_the_classes_say(models: dict[str, bytes]) -> None:
-    assert solvers.NAMES == SOLVERS
     assert set(chain_contents._PARAMETERS) == set(ChainCRF().get_params())
     known = {*chain_contents._TEXTS, *chain_contents._COUNTS, *chain_contents._MEASURES}
     assert known == {field.name for field in dataclasses.fields(Solution)} - {"weights", "history", "state"}

@@ -10,6 +10,7 @@ import typer
 from dualfield.cli.conduct import BAD_INPUT, INTERRUPTED, NOT_CONVERGED, say
 from dualfield.cli.config import read_config
 from dualfield.given_numbers import check_integer
+from dualfield.solvers import NAMES
 from dualfield.threads import thread_count
 
 __all__ = [
@@ -47,28 +48,7 @@ Format = Enum(
 DocStart = Enum("DocStart", {"drop": "drop", "keep": "keep"}, type=str)
 Scheme = Enum("Scheme", {"bio": "bio", "iobes": "iobes"}, type=str)
 Syntax = Enum("Syntax", {"crfpp": "crfpp", "wapiti": "wapiti"}, type=str)
-SolverName = Enum(
-    "SolverName",
-    {
-        "auto": "auto",
-        "sdca": "sdca",
-        "oeg": "oeg",
-        "lbfgs": "lbfgs",
-        "sag": "sag",
-        "saga": "saga",
-        "svrg": "svrg",
-        "hybrid": "hybrid",
-        "sgd": "sgd",
-        "adagrad": "adagrad",
-        "smd": "smd",
-        "perceptron": "perceptron",
-        "idal": "idal",
-        "gdmm": "gdmm",
-        "soft_sdca": "soft_sdca",
-        "soft_bcfw": "soft_bcfw",
-    },
-    type=str,
-)
+SolverName = Enum("SolverName", {name: name for name in ("auto", *NAMES)}, type=str)  # type: ignore[misc]
 
 
 def _threads(jobs: int) -> int:

@@ -69,7 +69,7 @@ def train(
     ] = None,
     tol: Annotated[float, typer.Option(help="Proven relative distance from the optimum to reach.")] = 1e-3,
     max_passes: Annotated[int, typer.Option(help="The most passes over the data.")] = 500,
-    solver: Annotated[SolverName, typer.Option(help="Training method.")] = SolverName.auto,
+    solver: Annotated[SolverName, typer.Option(help="Training method.")] = SolverName["auto"],
     state_features: Annotated[Pairs, typer.Option(help="Which (attribute, label) pairs have a weight.")] = Pairs.all,
     transitions: Annotated[Pairs, typer.Option(help="Which (label, label) pairs have a weight.")] = Pairs.all,
     bigram_features: Annotated[

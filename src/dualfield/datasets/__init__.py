@@ -2,31 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from dualfield._deferred import deferred
+from dualfield._deferred import deferred, written_imports
 
 if TYPE_CHECKING:
-    from dualfield.datasets.denoising import load_denoise_x, make_denoising
-    from dualfield.datasets.images import Images
-    from dualfield.datasets.snakes import load_snakes
-    from dualfield.datasets.structure import load_man_made_structure
-    from dualfield.datasets.travel import travel_sentences
+    from dualfield.datasets.denoising import load_denoise_x as load_denoise_x
+    from dualfield.datasets.denoising import make_denoising as make_denoising
+    from dualfield.datasets.images import Images as Images
+    from dualfield.datasets.snakes import load_snakes as load_snakes
+    from dualfield.datasets.structure import load_man_made_structure as load_man_made_structure
+    from dualfield.datasets.travel import travel_sentences as travel_sentences
 
-__all__ = [
-    "Images",
-    "load_denoise_x",
-    "load_man_made_structure",
-    "load_snakes",
-    "make_denoising",
-    "travel_sentences",
-]
-
-__getattr__, __dir__ = deferred(
-    __name__,
-    {
-        "denoising": "load_denoise_x make_denoising",
-        "images": "Images",
-        "snakes": "load_snakes",
-        "structure": "load_man_made_structure",
-        "travel": "travel_sentences",
-    },
-)
+__all__, __getattr__, __dir__ = deferred(__name__, written_imports())

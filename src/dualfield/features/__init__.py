@@ -2,63 +2,32 @@
 
 from typing import TYPE_CHECKING
 
-from dualfield._deferred import deferred
+from dualfield._deferred import deferred, written_imports
 
 if TYPE_CHECKING:
-    from dualfield.features.graphs.encoded_graphs import EncodedGraphs
-    from dualfield.features.graphs.encoded_grids import EncodedGrids, GridEncoding, encode_grids
-    from dualfield.features.graphs.encoding import encode_graph_labels, encode_graphs
-    from dualfield.features.graphs.grids import edge_differences, edge_ends, grid_edges
-    from dualfield.features.sequences.bigrams import known_bigrams
-    from dualfield.features.sequences.encoded import Encoded
-    from dualfield.features.sequences.encoding import encode
-    from dualfield.features.templates.presets import PRESETS, Preset, extract, extract_all, preset_template
-    from dualfield.features.templates.rules import Cell, Rule, Transform
-    from dualfield.features.templates.template import Template
-    from dualfield.features.templates.tokens import Tokens
-    from dualfield.features.vocabulary import Columns, Vocabulary
+    from dualfield.features.graphs.encoded_graphs import EncodedGraphs as EncodedGraphs
+    from dualfield.features.graphs.encoded_grids import EncodedGrids as EncodedGrids
+    from dualfield.features.graphs.encoded_grids import GridEncoding as GridEncoding
+    from dualfield.features.graphs.encoded_grids import encode_grids as encode_grids
+    from dualfield.features.graphs.encoding import encode_graph_labels as encode_graph_labels
+    from dualfield.features.graphs.encoding import encode_graphs as encode_graphs
+    from dualfield.features.graphs.grids import edge_differences as edge_differences
+    from dualfield.features.graphs.grids import edge_ends as edge_ends
+    from dualfield.features.graphs.grids import grid_edges as grid_edges
+    from dualfield.features.sequences.bigrams import known_bigrams as known_bigrams
+    from dualfield.features.sequences.encoded import Encoded as Encoded
+    from dualfield.features.sequences.encoding import encode as encode
+    from dualfield.features.templates.presets import PRESETS as PRESETS
+    from dualfield.features.templates.presets import Preset as Preset
+    from dualfield.features.templates.presets import extract as extract
+    from dualfield.features.templates.presets import extract_all as extract_all
+    from dualfield.features.templates.presets import preset_template as preset_template
+    from dualfield.features.templates.rules import Cell as Cell
+    from dualfield.features.templates.rules import Rule as Rule
+    from dualfield.features.templates.rules import Transform as Transform
+    from dualfield.features.templates.template import Template as Template
+    from dualfield.features.templates.tokens import Tokens as Tokens
+    from dualfield.features.vocabulary import Columns as Columns
+    from dualfield.features.vocabulary import Vocabulary as Vocabulary
 
-__all__ = [
-    "PRESETS",
-    "Cell",
-    "Columns",
-    "Encoded",
-    "EncodedGraphs",
-    "EncodedGrids",
-    "GridEncoding",
-    "Preset",
-    "Rule",
-    "Template",
-    "Tokens",
-    "Transform",
-    "Vocabulary",
-    "edge_differences",
-    "edge_ends",
-    "encode",
-    "encode_graph_labels",
-    "encode_graphs",
-    "encode_grids",
-    "extract",
-    "extract_all",
-    "grid_edges",
-    "known_bigrams",
-    "preset_template",
-]
-
-__getattr__, __dir__ = deferred(
-    __name__,
-    {
-        "graphs.encoded_graphs": "EncodedGraphs",
-        "graphs.encoded_grids": "EncodedGrids GridEncoding encode_grids",
-        "graphs.encoding": "encode_graph_labels encode_graphs",
-        "graphs.grids": "edge_differences edge_ends grid_edges",
-        "sequences.bigrams": "known_bigrams",
-        "sequences.encoded": "Encoded",
-        "sequences.encoding": "encode",
-        "templates.presets": "PRESETS Preset extract extract_all preset_template",
-        "templates.rules": "Cell Rule Transform",
-        "templates.template": "Template",
-        "templates.tokens": "Tokens",
-        "vocabulary": "Columns Vocabulary",
-    },
-)
+__all__, __getattr__, __dir__ = deferred(__name__, written_imports())

@@ -2,36 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from dualfield._deferred import deferred
+from dualfield._deferred import deferred, written_imports
 
 if TYPE_CHECKING:
-    from dualfield.fields.base import Field
-    from dualfield.fields.chain import Chain
-    from dualfield.fields.graph import Graph
-    from dualfield.fields.losses import Losses
-    from dualfield.fields.multiclass import Multiclass
-    from dualfield.fields.pseudo_likelihood import PseudoLikelihood
-    from dualfield.fields.relaxed_graph import RelaxedGraph
+    from dualfield.fields.base import Field as Field
+    from dualfield.fields.chain import Chain as Chain
+    from dualfield.fields.graph import Graph as Graph
+    from dualfield.fields.losses import Losses as Losses
+    from dualfield.fields.multiclass import Multiclass as Multiclass
+    from dualfield.fields.pseudo_likelihood import PseudoLikelihood as PseudoLikelihood
+    from dualfield.fields.relaxed_graph import RelaxedGraph as RelaxedGraph
 
-__all__ = [
-    "Chain",
-    "Field",
-    "Graph",
-    "Losses",
-    "Multiclass",
-    "PseudoLikelihood",
-    "RelaxedGraph",
-]
-
-__getattr__, __dir__ = deferred(
-    __name__,
-    {
-        "base": "Field",
-        "chain": "Chain",
-        "graph": "Graph",
-        "losses": "Losses",
-        "multiclass": "Multiclass",
-        "pseudo_likelihood": "PseudoLikelihood",
-        "relaxed_graph": "RelaxedGraph",
-    },
-)
+__all__, __getattr__, __dir__ = deferred(__name__, written_imports())

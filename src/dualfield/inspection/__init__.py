@@ -6,28 +6,15 @@ Every function returns a :class:`~dualfield.table.Table`: print it, show it in a
 
 from typing import TYPE_CHECKING
 
-from dualfield._deferred import deferred
+from dualfield._deferred import deferred, written_imports
 
 if TYPE_CHECKING:
-    from dualfield.inspection.bigrams import bigram_weights, top_bigrams
-    from dualfield.inspection.explanation import Explanation, explain
-    from dualfield.inspection.weights import attribute_weights, top_weights, transitions
+    from dualfield.inspection.bigrams import bigram_weights as bigram_weights
+    from dualfield.inspection.bigrams import top_bigrams as top_bigrams
+    from dualfield.inspection.explanation import Explanation as Explanation
+    from dualfield.inspection.explanation import explain as explain
+    from dualfield.inspection.weights import attribute_weights as attribute_weights
+    from dualfield.inspection.weights import top_weights as top_weights
+    from dualfield.inspection.weights import transitions as transitions
 
-__all__ = [
-    "Explanation",
-    "attribute_weights",
-    "bigram_weights",
-    "explain",
-    "top_bigrams",
-    "top_weights",
-    "transitions",
-]
-
-__getattr__, __dir__ = deferred(
-    __name__,
-    {
-        "bigrams": "bigram_weights top_bigrams",
-        "explanation": "Explanation explain",
-        "weights": "attribute_weights top_weights transitions",
-    },
-)
+__all__, __getattr__, __dir__ = deferred(__name__, written_imports())

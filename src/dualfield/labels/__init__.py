@@ -2,27 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from dualfield._deferred import deferred
+from dualfield._deferred import deferred, written_imports
 
 if TYPE_CHECKING:
-    from dualfield.labels.constraints import Constraints, resolve_constraints
-    from dualfield.labels.encoded_labels import EncodedLabels, encode_labels
-    from dualfield.labels.label_sets import encode_allowed, encode_partial_labels
+    from dualfield.labels.constraints import Constraints as Constraints
+    from dualfield.labels.constraints import resolve_constraints as resolve_constraints
+    from dualfield.labels.encoded_labels import EncodedLabels as EncodedLabels
+    from dualfield.labels.encoded_labels import encode_labels as encode_labels
+    from dualfield.labels.label_sets import encode_allowed as encode_allowed
+    from dualfield.labels.label_sets import encode_partial_labels as encode_partial_labels
 
-__all__ = [
-    "Constraints",
-    "EncodedLabels",
-    "encode_allowed",
-    "encode_labels",
-    "encode_partial_labels",
-    "resolve_constraints",
-]
-
-__getattr__, __dir__ = deferred(
-    __name__,
-    {
-        "constraints": "Constraints resolve_constraints",
-        "encoded_labels": "EncodedLabels encode_labels",
-        "label_sets": "encode_allowed encode_partial_labels",
-    },
-)
+__all__, __getattr__, __dir__ = deferred(__name__, written_imports())

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple
 
-from dualfield import _core
+from dualfield import _core, solvers
 from dualfield.io.column_layout import column_layout
 from dualfield.models.model_file import DAMAGED, Part, read_parts, refusal
 from dualfield.models.recipe import Recipe, recipe_of
-from dualfield.parameters import SOLVERS, check_l1, check_l2, check_limits
+from dualfield.parameters import check_l1, check_l2, check_limits
 from dualfield.threads import thread_count
 
 __all__ = [
@@ -130,7 +130,7 @@ def _check_parameters(plain: Any) -> None:
     if isinstance(constraints, dict):
         constraints_of(constraints)
     # The options of a solver are checked where they are needed: by the estimator, which makes an object of them.
-    known = type(solver["name"]) is str if isinstance(solver, dict) else solver in ("auto", *SOLVERS)
+    known = type(solver["name"]) is str if isinstance(solver, dict) else solver in ("auto", *solvers.NAMES)
     if not known:
         raise ValueError(f"its solver {solver!r} is unknown")
     if not isinstance(constraints, dict) and constraints not in (None, "bio", "iobes"):

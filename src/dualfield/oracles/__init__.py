@@ -12,60 +12,27 @@ marginals, ``map_labels`` a labelling.
 
 from typing import TYPE_CHECKING
 
-from dualfield._deferred import deferred
+from dualfield._deferred import deferred, written_imports
 
 if TYPE_CHECKING:
-    from dualfield.oracles.approximate import (
-        Approximation,
-        Labelling,
-        belief_propagation,
-        map_labels,
-        mean_field,
-        spanning_tree_probabilities,
-        tree_reweighted,
-    )
-    from dualfield.oracles.chain import (
-        decode_posterior,
-        entropy,
-        kbest,
-        log_marginals,
-        log_partition,
-        marginals,
-        sample,
-        viterbi,
-    )
-    from dualfield.oracles.junction_tree import ExactMarginals, JunctionTree
-    from dualfield.oracles.spans import SpanRules, span_probabilities
+    from dualfield.oracles.approximate import Approximation as Approximation
+    from dualfield.oracles.approximate import Labelling as Labelling
+    from dualfield.oracles.approximate import belief_propagation as belief_propagation
+    from dualfield.oracles.approximate import map_labels as map_labels
+    from dualfield.oracles.approximate import mean_field as mean_field
+    from dualfield.oracles.approximate import spanning_tree_probabilities as spanning_tree_probabilities
+    from dualfield.oracles.approximate import tree_reweighted as tree_reweighted
+    from dualfield.oracles.chain import decode_posterior as decode_posterior
+    from dualfield.oracles.chain import entropy as entropy
+    from dualfield.oracles.chain import kbest as kbest
+    from dualfield.oracles.chain import log_marginals as log_marginals
+    from dualfield.oracles.chain import log_partition as log_partition
+    from dualfield.oracles.chain import marginals as marginals
+    from dualfield.oracles.chain import sample as sample
+    from dualfield.oracles.chain import viterbi as viterbi
+    from dualfield.oracles.junction_tree import ExactMarginals as ExactMarginals
+    from dualfield.oracles.junction_tree import JunctionTree as JunctionTree
+    from dualfield.oracles.spans import SpanRules as SpanRules
+    from dualfield.oracles.spans import span_probabilities as span_probabilities
 
-__all__ = [
-    "Approximation",
-    "ExactMarginals",
-    "JunctionTree",
-    "Labelling",
-    "SpanRules",
-    "belief_propagation",
-    "decode_posterior",
-    "entropy",
-    "kbest",
-    "log_marginals",
-    "log_partition",
-    "map_labels",
-    "marginals",
-    "mean_field",
-    "sample",
-    "span_probabilities",
-    "spanning_tree_probabilities",
-    "tree_reweighted",
-    "viterbi",
-]
-
-__getattr__, __dir__ = deferred(
-    __name__,
-    {
-        "approximate": "Approximation Labelling belief_propagation map_labels mean_field "
-        "spanning_tree_probabilities tree_reweighted",
-        "chain": "decode_posterior entropy kbest log_marginals log_partition marginals sample viterbi",
-        "junction_tree": "ExactMarginals JunctionTree",
-        "spans": "SpanRules span_probabilities",
-    },
-)
+__all__, __getattr__, __dir__ = deferred(__name__, written_imports())

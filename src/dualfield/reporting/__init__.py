@@ -2,22 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from dualfield._deferred import deferred
+from dualfield._deferred import deferred, written_imports
 
 if TYPE_CHECKING:
-    from dualfield.reporting.page import check_report, report
-    from dualfield.reporting.progress import ProgressBar
+    from dualfield.reporting.page import check_report as check_report
+    from dualfield.reporting.page import report as report
+    from dualfield.reporting.progress import ProgressBar as ProgressBar
 
-__all__ = [
-    "ProgressBar",
-    "check_report",
-    "report",
-]
-
-__getattr__, __dir__ = deferred(
-    __name__,
-    {
-        "page": "check_report report",
-        "progress": "ProgressBar",
-    },
-)
+__all__, __getattr__, __dir__ = deferred(__name__, written_imports())

@@ -1,80 +1,41 @@
 """The training methods: each a frozen set of parameters whose docstring states its update."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from dataclasses import replace
-from typing import Any
+from dualfield._deferred import deferred, written_imports
 
-from dualfield.fields.base import Choice
-from dualfield.solvers.adagrad import AdaGrad
-from dualfield.solvers.base import Bound, Run, Solver
-from dualfield.solvers.gdmm import GDMM
-from dualfield.solvers.hybrid import Hybrid
-from dualfield.solvers.idal import IDAL
-from dualfield.solvers.lbfgs import LBFGS
-from dualfield.solvers.oeg import OEG
-from dualfield.solvers.perceptron import Perceptron
-from dualfield.solvers.python_run import PythonRun
-from dualfield.solvers.sag import SAG
-from dualfield.solvers.saga import SAGA
-from dualfield.solvers.sdca import SDCA
-from dualfield.solvers.sgd import SGD
-from dualfield.solvers.smd import SMD
-from dualfield.solvers.soft_bcfw import SoftBCFW
-from dualfield.solvers.soft_sdca import SoftSDCA
-from dualfield.solvers.svrg import SVRG
+if TYPE_CHECKING:
+    from dualfield.solvers.base import Bound as Bound
+    from dualfield.solvers.base import Run as Run
+    from dualfield.solvers.base import Solver as Solver
+    from dualfield.solvers.python_run import PythonRun as PythonRun
+    from dualfield.solvers.resolving import BY_CLASS_NAME as BY_CLASS_NAME
+    from dualfield.solvers.resolving import THREADED as THREADED
+    from dualfield.solvers.resolving import resolve as resolve
 
-__all__ = [
-    "BY_CLASS_NAME",
-    "GDMM",
-    "IDAL",
-    "LBFGS",
-    "NAMES",
-    "OEG",
-    "SAG",
-    "SAGA",
-    "SDCA",
-    "SGD",
-    "SMD",
-    "SVRG",
-    "THREADED",
-    "AdaGrad",
-    "Bound",
-    "Hybrid",
-    "Perceptron",
-    "PythonRun",
-    "Run",
-    "SoftBCFW",
-    "SoftSDCA",
-    "Solver",
-    "resolve",
-]
+    # The table of methods, a line each: users call a method by the name of its module, and see them in this order.
+    # isort: off
+    from dualfield.solvers.sdca import SDCA as SDCA
+    from dualfield.solvers.oeg import OEG as OEG
+    from dualfield.solvers.lbfgs import LBFGS as LBFGS
+    from dualfield.solvers.sag import SAG as SAG
+    from dualfield.solvers.saga import SAGA as SAGA
+    from dualfield.solvers.svrg import SVRG as SVRG
+    from dualfield.solvers.hybrid import Hybrid as Hybrid
+    from dualfield.solvers.sgd import SGD as SGD
+    from dualfield.solvers.adagrad import AdaGrad as AdaGrad
+    from dualfield.solvers.smd import SMD as SMD
+    from dualfield.solvers.perceptron import Perceptron as Perceptron
+    from dualfield.solvers.idal import IDAL as IDAL
+    from dualfield.solvers.gdmm import GDMM as GDMM
+    from dualfield.solvers.soft_sdca import SoftSDCA as SoftSDCA
+    from dualfield.solvers.soft_bcfw import SoftBCFW as SoftBCFW
+    # isort: on
 
-_ALL = (SDCA, OEG, LBFGS, SAG, SAGA, SVRG, Hybrid, SGD, AdaGrad, SMD, Perceptron, IDAL, GDMM, SoftSDCA, SoftBCFW)
-BY_CLASS_NAME: dict[str, type[Solver]] = {solver.name: solver for solver in _ALL}
-_WORDS = {"SoftSDCA": "soft_sdca", "SoftBCFW": "soft_bcfw"}
-_BY_NAME = {_WORDS.get(name, name.lower()): solver for name, solver in BY_CLASS_NAME.items()}
-NAMES = tuple(_BY_NAME)
-THREADED = tuple(name for name, solver in _BY_NAME.items() if hasattr(solver, "n_jobs"))  # those that take n_jobs
+_home_of = written_imports()
+__all__, __getattr__, __dir__ = deferred(__name__, _home_of)
+__all__ += ["CLASS_NAMES", "NAMES"]
 
-
-def resolve(solver: Solver | str, auto: Choice, n_jobs: int | None = 1) -> Solver:
-    """The solver for a name; ``auto`` is what "auto" stands for.
-
-    A solver takes ``n_jobs`` threads if it can use them, unless it is an object with an ``n_jobs`` of its own.
-
-    Examples
-    --------
-    >>> resolve("lbfgs", Choice("oeg", "it is fast"), n_jobs=2)
-    LBFGS(corrections=10, n_jobs=2)
-    """
-    threads: dict[str, Any] = {} if n_jobs in (None, 1) else {"n_jobs": n_jobs}  # one is what None means
-    if isinstance(solver, Solver):
-        free = getattr(solver, "n_jobs", 1) is None
-        return replace(solver, **threads) if free else solver  # type: ignore[type-var]
-    if isinstance(solver, str) and (solver == "auto" or solver in _BY_NAME):
-        name, options = (auto.name, auto.options) if solver == "auto" else (solver, {})
-        kind = _BY_NAME[name]
-        return kind(**options, **(threads if hasattr(kind, "n_jobs") else {}))
-    names = ", ".join(repr(name) for name in ("auto", *_BY_NAME))
-    raise ValueError(f"solver must be one of {names}, or an object from dualfield.solvers; got {solver!r}.")
+_modules = {home.rpartition(".")[2]: name for name, home in _home_of.items()}
+CLASS_NAMES = {name: kind for name, kind in _modules.items() if name not in ("base", "python_run", "resolving")}
+NAMES = tuple(CLASS_NAMES)

@@ -1,0 +1,38 @@
+"""From the name of a method to a solver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dualfield import solvers
+from dualfield.fields.base import Choice
+from dualfield.solvers.base import Solver
+
+__all__ = ["BY_CLASS_NAME", "THREADED", "resolve"]
+
+BY_CLASS_NAME: dict[str, type[Solver]] = {kind: getattr(solvers, kind) for kind in solvers.CLASS_NAMES.values()}
+_BY_NAME = dict(zip(solvers.NAMES, BY_CLASS_NAME.values(), strict=True))
+THREADED = tuple(name for name, kind in _BY_NAME.items() if hasattr(kind, "n_jobs"))  # those that take n_jobs
+
+
+def resolve(solver: Solver | str, auto: Choice, n_jobs: int | None = 1) -> Solver:
+    """The solver for a name; ``auto`` is what "auto" stands for.
+
+    A solver takes ``n_jobs`` threads if it can use them, unless it is an object with an ``n_jobs`` of its own.
+
+    Examples
+    --------
+    >>> resolve("lbfgs", Choice("oeg", "it is fast"), n_jobs=2)
+    LBFGS(corrections=10, n_jobs=2)
+    """
+    threads: dict[str, Any] = {} if n_jobs in (None, 1) else {"n_jobs": n_jobs}  # one is what None means
+    if isinstance(solver, Solver):
+        free = getattr(solver, "n_jobs", 1) is None
+        return replace(solver, **threads) if free else solver  # type: ignore[type-var]
+    if isinstance(solver, str) and (solver == "auto" or solver in _BY_NAME):
+        name, options = (auto.name, auto.options) if solver == "auto" else (solver, {})
+        kind = _BY_NAME[name]
+        return kind(**options, **(threads if hasattr(kind, "n_jobs") else {}))
+    names = ", ".join(repr(name) for name in ("auto", *_BY_NAME))
+    raise ValueError(f"solver must be one of {names}, or an object from dualfield.solvers; got {solver!r}.")

@@ -8,6 +8,7 @@ import os
 import pkgutil
 import re
 import subprocess
+import sys
 import sysconfig
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
@@ -23,6 +24,8 @@ FILES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
 # A block that begins so is run: Python in one namespace for the page, commands by bash, in the order of the page.
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+# What a line prints may stand behind it, with "..." for what does not matter.
+SAID = re.compile(r"\bprint\(.*\)  # (.*)$")
 PAGES = [page for page, text in TEXTS.items() if BLOCK.search(text)]
 LINKED = {
     **TEXTS,
@@ -72,7 +75,12 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     # the command is the one installed beside this Python
     monkeypatch.setenv("PATH", os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]))
     text = TEXTS[page]
-    namespace: dict[str, Any] = {"__name__": "__page__"}
+    printed: list[tuple[int, str]] = []
+
+    def note(*values: object, **options: Any) -> None:
+        printed.append((sys._getframe(1).f_lineno, " ".join(map(str, values))))
+
+    namespace: dict[str, Any] = {"__name__": "__page__", "print": note}
     for block in BLOCK.finditer(text):
         language, code = block.groups()
         if language == "sh":
@@ -82,6 +90,12 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         # line breaks in front give a traceback the page's own line numbers
         line = text.count("\n", 0, block.start(2))
         exec(compile("\n" * line + code, page, "exec", dont_inherit=True), namespace)
+    lines = text.split("\n")
+    for number, shown in printed:
+        said = SAID.search(lines[number - 1])
+        if said:
+            pattern = ".*".join(map(re.escape, said[1].split("...")))
+            assert re.fullmatch(pattern, " ".join(shown.split()), re.DOTALL), f"{page}:{number} prints {shown}"
 
 
 @pytest.mark.parametrize("page", LINKED)

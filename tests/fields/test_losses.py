@@ -65,6 +65,15 @@ def test_a_path_of_penalties() -> None:
     assert [solution.status for solution in path] == ["converged"] * 3
 
 
+@pytest.mark.parametrize("solver", ["auto", LBFGS(), SGD(eta=1e-9)], ids=repr)
+def test_a_run_begins_at_given_weights(solver: Any) -> None:
+    X, y = points(12)
+    field = Softmax(X, y)
+    best = solve(field, LBFGS(), tol=1e-10, max_passes=2000)
+    near = solve(field, solver, tol=0.0, max_passes=1, start=best.weights, random_state=0)
+    assert near.primal == pytest.approx(best.primal, rel=1e-6)
+
+
 def test_what_a_loss_raises_reaches_the_caller() -> None:
     class Broken(Softmax):
         def loss(self, i: int, w: Any) -> tuple[float, Any]:

@@ -1,4 +1,4 @@
-"""Spans of chunk tags on a chain, and the exact probability of each; the recursion is in ``core/oracles/chain_spans.hpp``.
+"""Spans of chunk tags on a chain, and the probability of each; the recursion is in ``core/oracles/chain_spans.hpp``.
 
 A labelling has a *span* (begin, end, type) where :func:`dualfield.metrics.chunks` reads one, so the probability of a
 span is the sum of the probabilities of all labellings whose reading has it. It is not the product of the tokens'

@@ -21,6 +21,11 @@ template <class Number>
     for (Index k = 0; k < n; k += kALine) __builtin_prefetch(x + k, 0, 2);
 }
 
+template <class Number>
+[[gnu::always_inline]] inline void prefetch_to_write(const Number* x) {
+    __builtin_prefetch(x, 1);
+}
+
 inline double dot(Index n, const double* x, const double* y) {
     double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
@@ -44,10 +49,17 @@ inline double absolute_sum(Index n, const double* x) {
 
 inline double squared_norm(Index n, const double* x) { return dot(n, x, x); }
 
-// y += a x
-inline void axpy(Index n, double a, const double* x, double* y) {
+// y += a x, where either may be kept in single precision
+template <class X, class Y>
+inline void axpy(Index n, double a, const X* x, Y* y) {
 #pragma omp simd
-    for (Index k = 0; k < n; ++k) y[k] += a * x[k];
+    for (Index k = 0; k < n; ++k) y[k] = static_cast<Y>(static_cast<double>(y[k]) + a * static_cast<double>(x[k]));
+}
+
+// z = x + a (y - x)
+inline void mix(Index n, double a, const double* x, const double* y, double* z) {
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) z[k] = x[k] + a * (y[k] - x[k]);
 }
 
 // z = x + y

@@ -21,15 +21,21 @@
 
 #include <vector>
 
+#include "simd/step_products.hpp"
 #include "solvers/dual/block_store.hpp"
 #include "solvers/dual/dual_run.hpp"
 
 namespace dualfield {
 
+// What is remembered of a step until it is recorded.
+struct OEGNote {
+    double epsilon;  // at which the next block leaves its truth
+};
+
 template <PotentialField F>
-class OEG : public DualRun<F, OEG<F>> {
-    using Base = DualRun<F, OEG<F>>;
-    friend Base;
+class OEG : public DualRun<F, OEG<F>, OEGNote> {
+    using Base = DualRun<F, OEG<F>, OEGNote>;
+    using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
 
    public:
     // secant: steer eta by the slope of the dual along the step; otherwise grow it by 1.05 after each success.
@@ -45,26 +51,19 @@ class OEG : public DualRun<F, OEG<F>> {
     // How many numbers the duals of a field are.
     static Index kept_numbers(const F& field) { return kRows * packed_offsets(field).back(); }
 
-   private:
-    using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
-    using typename Base::Slot, typename Base::Worker;
+    // What DualMethod asks for.
+    using typename Base::Visit, typename Base::Worker;
 
-    enum Row : Index { kPotentials, kMarginals, kRows };  // of duals_
-    static constexpr double kAtTruth = 0.0, kFirstEta = 0.5;
+    void prepare(Index) {}
+    void choose_start() {}
+    void initialise(Index) {}
 
-    static std::vector<Index> packed_offsets(const F& field) {
-        return Base::offsets_by(field, [&](Index i) { return field.packed_size(i); });
-    }
-
-    bool at_truth(Index i) const { return etas_[i] == kAtTruth; }
-
-    void propose(Index i, Worker& worker, Slot& slot) {
-        slot.epsilon = epsilon_;
-        if (at_truth(i)) return leave_truth(i, worker, slot);
+    void propose(Index i, Worker& worker, Visit& visit) {
+        visit.note.epsilon = epsilon_;
+        if (at_truth(i)) return leave_truth(i, worker, visit);
         constexpr int kMaxTrials = 12;
         constexpr double kFar = 1.0;
         const Index size = field_.compact_size(i);
-        const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
         double* trial = room(worker.candidate, size);
         double* change = room(worker.marginals, size);  // m', then m' - m
@@ -74,30 +73,22 @@ class OEG : public DualRun<F, OEG<F>> {
         duals_.read(i, kMarginals, m);
         field_.unpack_marginals(i, m);
 
-        Base::shared_.score(slot, weights_.data(), theta);
+        visit.score(theta);
         field_.center(i, theta);
 
         double& eta = etas_[i];
         double first_gap = 0.0;
         double too_short = 0.0, too_long = 2.0;  // steps end at 1
         for (int attempt = 0; attempt < kMaxTrials; ++attempt) {
-#pragma omp simd
-            for (Index k = 0; k < size; ++k) trial[k] = vartheta[k] + eta * (theta[k] - vartheta[k]);
+            mix(size, eta, vartheta, theta, trial);
             duals_.round(size, trial);
             const double log_z = field_.infer(i, trial, change, worker.oracle);
-            ++slot.oracle_calls;
-            ++slot.evaluations;
+            ++visit.oracle_calls;
+            ++visit.evaluations;
             const double entropy = log_z - dot(size, trial, change);
             duals_.round(size, change);
-            double trial_before = 0.0, along = 0.0, along_vartheta = 0.0, farthest = 0.0;
-#pragma omp simd reduction(+ : trial_before, along, along_vartheta) reduction(max : farthest)
-            for (Index k = 0; k < size; ++k) {
-                farthest = std::max(farthest, std::abs(theta[k] - vartheta[k]));
-                change[k] -= m[k];
-                trial_before += trial[k] * m[k];
-                along += theta[k] * change[k];
-                along_vartheta += vartheta[k] * change[k];
-            }
+            const auto [trial_before, along, along_vartheta, farthest] =
+                take_step_products(size, theta, vartheta, trial, m, change);
             const double divergence = log_z - trial_before - entropy_[i];
             const double rounding = slack() * (1.0 + std::abs(entropy) + std::abs(trial_before));
             if (divergence <= rounding && farthest > kFar && eta < 1.0) {  // the mass has not moved
@@ -106,20 +97,17 @@ class OEG : public DualRun<F, OEG<F>> {
                 continue;
             }
             const double first_slope = along - along_vartheta;
-            slot.norm = Base::shared_.pull(slot, change, worker.direction);
-            slot.along = along;
-            const double quadratic = Base::crowding_.factor() * c / Base::l2() * slot.norm;
+            const double quadratic = visit.quadratic(change, along);
             const double rise = entropy - entropy_[i] + along - 0.5 * quadratic;
-            slot.step.gap = gap_beyond(eta, divergence, first_slope);
-            if (!(slot.step.gap > 0.0)) break;  // nothing to gain, or not a number
-            if (!(first_gap > 0.0)) first_gap = slot.step.gap;
+            visit.step.gap = gap_beyond(eta, divergence, first_slope);
+            if (!(visit.step.gap > 0.0)) break;  // nothing to gain, or not a number
+            if (!(first_gap > 0.0)) first_gap = visit.step.gap;
             if (!(rise >= -rounding)) {
                 too_long = eta;
                 eta = 0.5 * (too_short + too_long);
                 continue;
             }
-            slot.step = {slot.step.gap, entropy, rise, eta};
-            slot.factor = -c / Base::l2();
+            visit.step = {visit.step.gap, entropy, rise, eta, 1.0};
             const double last_slope = (1.0 - eta) * first_slope - quadratic;  // <trial, change> by linearity
             axpy(size, 1.0, change, m);
             keep(i, trial, m);
@@ -127,11 +115,56 @@ class OEG : public DualRun<F, OEG<F>> {
             return;
         }
         eta = std::max(eta, least_eta());
-        if (std::isfinite(slot.step.gap)) slot.step.gap = first_gap;
+        if (std::isfinite(visit.step.gap)) visit.step.gap = first_gap;
     }
 
     // Of the first updates in a window, the last says how the next ones begin.
-    void committed(const Slot& slot) { epsilon_ = slot.epsilon; }
+    void committed(Index, const OEGNote& note) { epsilon_ = note.epsilon; }
+
+    // The marginals of alpha_i afresh from its potentials.
+    double stored(Index i, double* m, Worker& worker) {
+        const Index size = field_.compact_size(i);
+        if (at_truth(i)) {
+            std::fill(m, m + size, 0.0);
+            field_.subtract_truth(i, m);
+            scale(size, -1.0, m);
+            return 0.0;
+        }
+        double* centred = room(worker.candidate, size);
+        kept_potentials(i, centred);
+        field_.center(i, centred);
+        const double log_z = field_.infer(i, centred, m, worker.oracle);
+        return log_z - dot(size, centred, m);
+    }
+
+    void repair(Index i, Worker& worker) {
+        if (at_truth(i)) return;
+        double* m = room(worker.marginals, field_.compact_size(i));
+        stored(i, m, worker);
+        keep_marginals(i, m);
+    }
+
+    void change_l2(double) {}
+    void widen_duals() { duals_.widen(); }
+
+    void archive_duals(Archive& archive) {
+        duals_.archive(archive, "duals");
+        archive.array("etas", etas_);
+    }
+
+    template <class See>
+    [[gnu::always_inline]] void for_each_kept(See&& see) const {
+        see(duals_);
+        see(etas_);
+    }
+
+   private:
+    enum Row : Index { kPotentials, kMarginals, kRows };  // of duals_
+    static constexpr double kAtTruth = 0.0, kFirstEta = 0.5;
+
+    static std::vector<Index> packed_offsets(const F& field) {
+        return Base::offsets_by(field, [&](Index i) { return field.packed_size(i); });
+    }
 
     // The gap of a block from what one step of it showed. Along the step A(t) = log Z(vartheta + t (theta - vartheta)) is
     // convex, and the gap is g(1) of g(t) = A(t) - A(0) - t A'(0) = KL(alpha || trial at t). Known are g(eta), the
@@ -156,42 +189,38 @@ class OEG : public DualRun<F, OEG<F>> {
 
     // The first update. Where the dual would fall, epsilon and the part of theta are halved: near the truth it rises, since
     // there the entropy has infinite slope.
-    void leave_truth(Index i, Worker& worker, Slot& slot) {
+    void leave_truth(Index i, Worker& worker, Visit& visit) {
         constexpr int kMaxTrials = 60;
         constexpr double kLeast = 1e-8, kMost = 0.5, kGain = 0.5;
         const Index size = field_.compact_size(i);
-        const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
         double* trial = room(worker.candidate, size);
         double* change = room(worker.marginals, size);
         double* m = room(worker.kept[1], size);
-        Base::shared_.score(slot, weights_.data(), theta);
+        visit.score(theta);
         field_.center(i, theta);
-        slot.step.gap = field_.log_partition(i, theta, worker.oracle) - field_.true_score(i, theta);
+        visit.step.gap = field_.log_partition(i, theta, worker.oracle) - field_.true_score(i, theta);
         double epsilon = epsilon_, part = 1.0;
-        for (int attempt = 0; attempt < kMaxTrials && std::isfinite(slot.step.gap); ++attempt) {
+        for (int attempt = 0; attempt < kMaxTrials && std::isfinite(visit.step.gap); ++attempt) {
             field_.initial_potentials(i, epsilon, trial);
             axpy(size, part, theta, trial);
             field_.center(i, trial);
             duals_.round(size, trial);
             const double log_z = field_.infer(i, trial, m, worker.oracle);
             const double entropy = log_z - dot(size, trial, m);
-            ++slot.oracle_calls;
-            ++slot.evaluations;
+            ++visit.oracle_calls;
+            ++visit.evaluations;
             duals_.round(size, m);
             std::copy(m, m + size, change);
             field_.subtract_truth(i, change);
             const double along = dot(size, theta, change);
-            slot.norm = Base::shared_.pull(slot, change, worker.direction);
-            slot.along = along;
-            const double quadratic = Base::crowding_.factor() * c / Base::l2() * slot.norm;
+            const double quadratic = visit.quadratic(change, along);
             const double rise = entropy + along - 0.5 * quadratic;
             if (rise > 0.0) {
                 const double last_slope = along - quadratic - dot(size, trial, change);
                 const double longer = std::clamp(1.0 + kGain * last_slope / (quadratic + entropy), 0.8, 1.25);
-                slot.epsilon = std::clamp(epsilon * longer, kLeast, kMost);
-                slot.step = {slot.step.gap, entropy, rise, kFirstEta};
-                slot.factor = -c / Base::l2();
+                visit.note.epsilon = std::clamp(epsilon * longer, kLeast, kMost);
+                visit.step = {visit.step.gap, entropy, rise, kFirstEta, 1.0};
                 etas_[i] = kFirstEta;
                 keep(i, trial, m);
                 return;
@@ -201,56 +230,21 @@ class OEG : public DualRun<F, OEG<F>> {
         }
     }
 
-    template <int Step>
-    [[gnu::always_inline]] void prefetch(Index i) const {
-        duals_.prefetch<Step>(i);
-        if (Step == 0) __builtin_prefetch(&etas_[i], 1);
-    }
-    void prepare(Index) {}
-    void choose_start() {}
-    void initialise(Index) {}
-
     // Overwrites both.
     void keep(Index i, double* vartheta, double* m) {
         field_.pack_potentials(i, vartheta);
         duals_.write(i, kPotentials, vartheta);
         keep_marginals(i, m);
     }
+
     void keep_marginals(Index i, double* m) {
         field_.pack_marginals(i, m);
         duals_.write(i, kMarginals, m);
     }
+
     void kept_potentials(Index i, double* vartheta) const {
         duals_.read(i, kPotentials, vartheta);
         field_.unpack_potentials(i, vartheta);
-    }
-
-    void change_l2(double) {}
-
-    // The marginals of alpha_i afresh from its potentials.
-    double stored(Index i, double* m, Worker& worker) {
-        const Index size = field_.compact_size(i);
-        if (at_truth(i)) {
-            std::fill(m, m + size, 0.0);
-            field_.subtract_truth(i, m);
-            scale(size, -1.0, m);
-            return 0.0;
-        }
-        double* centred = room(worker.candidate, size);
-        kept_potentials(i, centred);
-        field_.center(i, centred);
-        const double log_z = field_.infer(i, centred, m, worker.oracle);
-        return log_z - dot(size, centred, m);
-    }
-    void archive_duals(Archive& archive) {
-        duals_.archive(archive, "duals");
-        archive.array("etas", etas_);
-    }
-    void repair(Index i, Worker& worker) {
-        if (at_truth(i)) return;
-        double* m = room(worker.marginals, field_.compact_size(i));
-        stored(i, m, worker);
-        keep_marginals(i, m);
     }
 
     // A rise may come out negative by this times the sizes of its terms, by rounding.
@@ -259,7 +253,7 @@ class OEG : public DualRun<F, OEG<F>> {
     // Shorter steps tell of rounding alone.
     double least_eta() const { return duals_.single() ? 1e-3 : 1e-7; }
 
-    void widen_duals() { duals_.widen(); }
+    bool at_truth(Index i) const { return etas_[i] == kAtTruth; }
 
     bool secant_;
     BlockStore duals_;          // packed; none for blocks of sample weight zero

@@ -32,10 +32,16 @@ struct StartOptions {
     double epsilon;  // of kMixture and kProduct; 0 takes the best one
 };
 
+// What is remembered of a step until it is recorded.
+struct SDCANote {
+    double length;                                      // |nu - mu|_1, where the sampler needs it
+    double search_seconds = 0.0, update_seconds = 0.0;  // where the step is timed
+};
+
 template <TableField F>
-class SDCA : public DualRun<F, SDCA<F>> {
-    using Base = DualRun<F, SDCA<F>>;
-    friend Base;
+class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
+    using Base = DualRun<F, SDCA<F>, SDCANote>;
+    using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
 
    public:
     SDCA(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate,
@@ -51,86 +57,8 @@ class SDCA : public DualRun<F, SDCA<F>> {
     // Seconds in the line search and in whole updates, of those updates that were timed: one in kTimedEvery.
     std::pair<double, double> timings() const { return {search_seconds_, update_seconds_}; }
 
-   private:
-    template <int Step>
-    [[gnu::always_inline]] void prefetch(Index i) const {
-        tables_.prefetch<Step>(i);
-    }
-
-    static constexpr Index kTimedEvery = 16;
-
-    static std::vector<Index> offsets(const F& field) {
-        return Base::offsets_by(field, [&](Index i) { return field.table_size(i); });
-    }
-
-    using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
-    using typename Base::Slot, typename Base::Worker;
-
-    void propose(Index i, Worker& worker, Slot& slot) {
-        tables_.with_row(i, 0, [&](auto* mu) { propose(i, mu, worker, slot); });
-    }
-
-    // Algorithm 2, on mu where it is kept.
-    template <class Number>
-    void propose(Index i, Number* mu, Worker& worker, Slot& slot) {
-        const Index size = field_.table_size(i), compact_size = field_.compact_size(i);
-        const double c = field_.sample_weight(i);
-        double* theta = room(worker.potentials, compact_size);
-        double* m = room(worker.marginals, compact_size);
-        double* delta = room(worker.candidate, size);
-        const Stopwatch watch(&slot == &Base::slots_[0] && Base::oracle_calls() % kTimedEvery == 0);
-
-        Base::shared_.score(slot, weights_.data(), theta);
-        field_.center(i, theta);
-        const double log_z = field_.infer_table(i, theta, delta, m, worker.oracle);  // delta holds nu here
-        const double entropy_of_nu = log_z - dot(compact_size, theta, m);
-        slot.oracle_calls = 1;
-#pragma omp simd
-        for (Index k = 0; k < size; ++k) delta[k] -= static_cast<double>(mu[k]);
-        field_.compact(i, delta, m);
-        const double residual = dot(compact_size, theta, m);
-        const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
-        slot.step.gap = gap;
-        if (!std::isfinite(gap)) return;  // nothing has moved yet
-        if (Base::sampler_.needs_length()) slot.length = absolute_sum(size, delta);
-
-        slot.norm = Base::shared_.pull(slot, m, worker.direction);
-        slot.along = residual;
-        const double quadratic = Base::crowding_.factor() * c / Base::l2() * slot.norm;
-        const double before = watch.seconds();
-        const LineSearchResult found =
-            find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
-        slot.search_seconds = watch.seconds() - before;
-#pragma omp simd
-        for (Index k = 0; k < size; ++k)
-            mu[k] = static_cast<Number>(static_cast<double>(mu[k]) + found.step * delta[k]);
-        slot.factor = -found.step * c / Base::l2();
-        slot.evaluations = found.evaluations;
-        slot.step = {gap, found.entropy, found.ascent, found.step};
-        slot.update_seconds = watch.seconds();
-    }
-
-    void committed(const Slot& slot) {
-        if (Base::sampler_.needs_length()) Base::sampler_.record_length(slot.block, slot.length);
-        search_seconds_ += slot.search_seconds;
-        update_seconds_ += slot.update_seconds;
-    }
-
-    // The step gamma = l2 / (l2 + max_i c_i R_i), with bounds for the R_i, ascends on every block. Per unit of sample weight
-    //     H(mu + gamma delta) >= (1 - gamma) H(mu) + gamma H(nu) + gamma (1 - gamma) / 2 |delta|_1^2,
-    // with the 1-norm over labellings: the entropy is strongly concave there (Pinsker), and of all distributions with
-    // given clique marginals the table's is the one of largest entropy. The quadratic is c_i / l2 |E_delta F|^2, at most
-    // c_i R_i / l2 |delta|_1^2, as delta sums to zero and so E_delta F = E_delta(F - F_i). With gap and residual as in
-    // update(), H(nu) - H(mu) + residual = gap, hence
-    //     f(gamma) - f(0) >= gamma gap + gamma / 2 (1 - gamma (l2 + c_i R_i) / l2) |delta|_1^2 >= gamma gap >= 0.
-    // This is equation (22) of the paper, with sample weights.
-    bool guaranteed() const { return step_.rule == StepRule::kGuaranteed; }
-    void set_guaranteed_step() { step_.size = Base::l2() / (Base::l2() + largest_radius_); }
-
-    void change_l2(double old_l2) {
-        largest_radius_ = old_l2 * (1.0 / step_.size - 1.0);
-        if (guaranteed()) set_guaranteed_step();
-    }
+    // What DualMethod asks for.
+    using typename Base::Visit, typename Base::Worker;
 
     // Along the mixture, w(epsilon) = epsilon w(1). Along the product, p_t = y_t + epsilon (u - y_t) at each node, so edges
     // add a square: w(epsilon) = epsilon a + epsilon^2 b. Its values at 1 and 1/2 give a and b.
@@ -155,6 +83,107 @@ class SDCA : public DualRun<F, SDCA<F>> {
         if (start_.rule == StartRule::kMixture) choose_mixture();
         if (start_.rule == StartRule::kProduct) choose_product();
     }
+
+    void initialise(Index i) {
+        double* mu = room(worker().kept[0], field_.table_size(i));
+        if (start_.rule == StartRule::kMixture) {
+            field_.initial_table(i, epsilon_, mu);
+            entropy_[i] = field_.initial_entropy(i, epsilon_);
+        } else if (start_.rule == StartRule::kProduct) {
+            field_.product_table(i, epsilon_, mu);
+            entropy_[i] = field_.product_entropy(i, epsilon_);
+        } else {
+            initialise_by_potentials(i, mu);
+        }
+        tables_.write(i, 0, mu);
+    }
+
+    void propose(Index i, Worker& worker, Visit& visit) {
+        tables_.with_row(i, 0, [&](auto* mu) { propose(i, mu, worker, visit); });
+    }
+
+    void committed(Index i, const SDCANote& note) {
+        if (Base::sampler_.needs_length()) Base::sampler_.record_length(i, note.length);
+        search_seconds_ += note.search_seconds;
+        update_seconds_ += note.update_seconds;
+    }
+
+    double stored(Index i, double* m, Worker& worker) {
+        const double* repaired = repaired_table(i, worker);
+        field_.compact(i, repaired, m);
+        return entropy(field_.segments(i), repaired);
+    }
+
+    void repair(Index i, Worker& worker) { tables_.write(i, 0, repaired_table(i, worker)); }
+
+    void change_l2(double old_l2) {
+        largest_radius_ = old_l2 * (1.0 / step_.size - 1.0);
+        if (guaranteed()) set_guaranteed_step();
+    }
+
+    void widen_duals() { tables_.widen(); }
+
+    void archive_duals(Archive& archive) {
+        tables_.archive(archive, "duals");
+        archive.scalars("step_size", {&step_.size});
+    }
+
+    template <class See>
+    [[gnu::always_inline]] void for_each_kept(See&& see) const {
+        see(tables_);
+    }
+
+   private:
+    static constexpr Index kTimedEvery = 16;
+
+    static std::vector<Index> offsets(const F& field) {
+        return Base::offsets_by(field, [&](Index i) { return field.table_size(i); });
+    }
+
+    // Algorithm 2, on mu where it is kept.
+    template <class Number>
+    void propose(Index i, Number* mu, Worker& worker, Visit& visit) {
+        const Index size = field_.table_size(i), compact_size = field_.compact_size(i);
+        double* theta = room(worker.potentials, compact_size);
+        double* m = room(worker.marginals, compact_size);
+        double* delta = room(worker.candidate, size);
+        const Stopwatch watch(visit.is_first() && Base::oracle_calls() % kTimedEvery == 0);
+
+        visit.score(theta);
+        field_.center(i, theta);
+        const double log_z = field_.infer_table(i, theta, delta, m, worker.oracle);  // delta holds nu here
+        const double entropy_of_nu = log_z - dot(compact_size, theta, m);
+        visit.oracle_calls = 1;
+        axpy(size, -1.0, mu, delta);
+        field_.compact(i, delta, m);
+        const double residual = dot(compact_size, theta, m);
+        const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
+        visit.step.gap = gap;
+        if (!std::isfinite(gap)) return;  // nothing has moved yet
+        if (Base::sampler_.needs_length()) visit.note.length = absolute_sum(size, delta);
+
+        const double quadratic = visit.quadratic(m, residual);
+        const double before = watch.seconds();
+        const LineSearchResult found =
+            find_step(step_, DualAlong{field_.segments(i), mu, delta, gap, residual, quadratic, entropy_[i]});
+        visit.note.search_seconds = watch.seconds() - before;
+        axpy(size, found.step, delta, mu);
+        visit.evaluations = found.evaluations;
+        visit.step = {gap, found.entropy, found.ascent, found.step, found.step};
+        visit.note.update_seconds = watch.seconds();
+    }
+
+    // The step gamma = l2 / (l2 + max_i c_i R_i), with bounds for the R_i, ascends on every block. Per unit of sample weight
+    //     H(mu + gamma delta) >= (1 - gamma) H(mu) + gamma H(nu) + gamma (1 - gamma) / 2 |delta|_1^2,
+    // with the 1-norm over labellings: the entropy is strongly concave there (Pinsker), and of all distributions with
+    // given clique marginals the table's is the one of largest entropy. The quadratic is c_i / l2 |E_delta F|^2, at most
+    // c_i R_i / l2 |delta|_1^2, as delta sums to zero and so E_delta F = E_delta(F - F_i). With gap and residual as in
+    // update(), H(nu) - H(mu) + residual = gap, hence
+    //     f(gamma) - f(0) >= gamma gap + gamma / 2 (1 - gamma (l2 + c_i R_i) / l2) |delta|_1^2 >= gamma gap >= 0.
+    // This is equation (22) of the paper, with sample weights.
+    bool guaranteed() const { return step_.rule == StepRule::kGuaranteed; }
+
+    void set_guaranteed_step() { step_.size = Base::l2() / (Base::l2() + largest_radius_); }
 
     void choose_mixture() {
         const double norm = squared_norm(field_.dimension(), weights_.data());
@@ -190,20 +219,6 @@ class SDCA : public DualRun<F, SDCA<F>> {
                                         : best_epsilon(field_, Base::sampler_.order(), penalty_at, entropy_at);
     }
 
-    void initialise(Index i) {
-        double* mu = room(worker().kept[0], field_.table_size(i));
-        if (start_.rule == StartRule::kMixture) {
-            field_.initial_table(i, epsilon_, mu);
-            entropy_[i] = field_.initial_entropy(i, epsilon_);
-        } else if (start_.rule == StartRule::kProduct) {
-            field_.product_table(i, epsilon_, mu);
-            entropy_[i] = field_.product_entropy(i, epsilon_);
-        } else {
-            initialise_by_potentials(i, mu);
-        }
-        tables_.write(i, 0, mu);
-    }
-
     // Potentials of any clique, in the layout of the table.
     void initialise_by_potentials(Index i, double* mu) {
         constexpr double kPeak = 10.0;
@@ -222,13 +237,6 @@ class SDCA : public DualRun<F, SDCA<F>> {
         Base::add_weights(i, m, 1.0, weights_);
     }
 
-    double stored(Index i, double* m, Worker& worker) {
-        const double* repaired = repaired_table(i, worker);
-        field_.compact(i, repaired, m);
-        return entropy(field_.segments(i), repaired);
-    }
-    void repair(Index i, Worker& worker) { tables_.write(i, 0, repaired_table(i, worker)); }
-
     const double* repaired_table(Index i, Worker& worker) {
         double* table = room(worker.candidate, field_.table_size(i));
         tables_.read(i, 0, table);
@@ -236,19 +244,12 @@ class SDCA : public DualRun<F, SDCA<F>> {
         return table;
     }
 
-    void widen_duals() { tables_.widen(); }
-
     Worker& worker() { return Base::workers_[0]; }  // of the start
-
-    void archive_duals(Archive& archive) {
-        tables_.archive(archive, "duals");
-        archive.scalars("step_size", {&step_.size});
-    }
+    Zeros<double> halfway_;                         // w(1/2) while the product start is chosen
 
     StepOptions step_;
     double largest_radius_ = 0.0;  // max_i c_i R_i
     StartOptions start_;
-    Zeros<double> halfway_;  // w(1/2) while the product start is chosen
     double search_seconds_ = 0.0, update_seconds_ = 0.0;
     BlockStore tables_;  // mu; none for blocks of sample weight zero
 };

@@ -1,15 +1,17 @@
-// How much steps that do not know of each other are in each other's way.
+// Steps in one window are computed from the same weights. This measures how much their directions overlap, and says by how
+// much to damp them.
 //
-// The steps of one window are found at the same weights. Where their directions have a common part, the quadratic term of
-// the dual is larger than the sum of theirs, so each step reckons with it `crowding` times:
-//     crowding = |sum of directions|^2 / sum |direction|^2, both as means over the windows before; from 1 to the number of
-// steps of the longest. The means are taken first, since rounding hides what tiny steps have in common.
-// To measure it takes the product of each direction with the weights, so once it is low only some windows are measured.
-// What one window tells is known when the weights have taken its steps, while those of the next are found already: it
-// counts from the window after that one on, whether or not a run is cut in two between them.
+// Where directions have a common part, the quadratic term of the dual is larger than the sum of the steps' own terms. So
+// each step counts its own term `crowding` times:
+//     crowding = |sum of directions|^2 / sum |direction|^2
+// Numerator and denominator are means over earlier windows, because rounding hides what tiny steps have in common. The
+// factor is at least 1, and at most the number of steps in the longest window.
+// A measurement costs the product of each direction with the weights, so once the factor is low only some windows are
+// measured. A window is measured when the weights take its steps; the steps of the next window have been found by then.
+// So the measurement counts from the window after that one on, also where a run is cut in two between them.
 //
-// Where blocks have much in common, long windows do not pay: after a stretch of windows with a high mean factor they are half
-// as long, down to a quarter of what they may be, and after one with a low factor twice as long.
+// Where blocks have much in common, long windows do not pay: after a stretch of windows with a high mean factor, windows are
+// half as long, down to a quarter of the longest; after a stretch with a low factor they are twice as long.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +32,7 @@ class Crowding {
           next_(factor_) {}
 
     double factor() const { return factor_; }
-    Index window() const { return window_; }  // how many steps the next is to have
+    Index window() const { return window_; }  // the length of the next window
 
     // Whether the next window, of so many steps, is to be measured.
     bool due(Index steps) {

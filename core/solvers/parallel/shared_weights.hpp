@@ -1,7 +1,8 @@
-// What the steps of a window hand to the weights, and the weights to the next steps, on one thread or on several.
+// The weights that the steps of a window read and change, on one thread or on several.
 //
-// Where threads have parts (PartedField) each looks at and writes its own part of the weights alone, so that most weights
-// stay in the cache of one core: it finds its share of every block's potentials, and takes its share of every change.
+// Where the field has parts (PartedField), each thread reads and writes only its own part of the weights, so that most
+// weights stay in the cache of one core: the thread computes its part of every block's potentials, and applies its part of
+// every step.
 #pragma once
 
 #include <utility>
@@ -26,7 +27,7 @@ class SharedWeights {
 
     SharedWeights(const F& field, Index threads) : field_(field), threads_(threads), own_parts_(field) {}
 
-    // For a team of so many, between two windows; whether they are others than before, so that exchanges need new room.
+    // For a team of `threads` members, between two windows. Returns whether exchanges need new room.
     bool divide(Index threads) {
         own_parts_.divide(threads);
         return std::exchange(threads_, threads) != threads;

@@ -1,0 +1,298 @@
+// Windows: steps on several blocks that are all found at the same weights, on one thread or on several.
+//
+// A window holds different blocks. Threads take its blocks in turn and find a step for each; the steps are recorded in the
+// order of the draws. Then the weights take all the steps, each thread for its own part of the weights; where the field
+// allows it, the thread at once computes what that part adds to the potentials of the next window's blocks, so that most
+// weights stay in the cache of one core. The result does not depend on the timing of threads, and on their number only by
+// rounding. It does depend on the length of the window: a window of one block is the method as published.
+//
+// The steps of one window do not know of each other, so each is damped: see crowding.hpp.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "fields/field.hpp"
+#include "solvers/parallel/crowding.hpp"
+#include "solvers/parallel/shared_weights.hpp"
+#include "solvers/parallel/upcoming_blocks.hpp"
+#include "threads/counters.hpp"
+
+namespace dualfield {
+
+struct Concurrency {
+    Index threads, window;
+};
+
+// What a method finds for one block.
+struct Step {
+    double gap;      // of the block before the step
+    double entropy;  // of the block after it
+    double ascent;   // of the dual, per unit of sample weight
+    double size;     // gamma, eta: zero where the block did not move
+    double share;    // the marginals moved by share * change
+};
+
+// Note: what a method wants to remember of a step until it is recorded.
+template <Field F, class Note>
+class Windows {
+    struct Slot : SharedWeights<F>::Exchange {
+        Step step;
+        Note note;
+        double along, norm;  // <w, direction> when the step was found; |direction|^2
+        Index oracle_calls, evaluations;
+    };
+
+    // Scratch of one thread.
+    struct Scratch {
+        typename F::Direction direction;
+        std::vector<double> potentials;
+    };
+
+   public:
+    // A method at work on one block.
+    class Visit {
+       public:
+        Visit(Windows& windows, Slot& slot, const double* weights, double l2, Scratch& scratch)
+            : step(slot.step),
+              note(slot.note),
+              oracle_calls(slot.oracle_calls),
+              evaluations(slot.evaluations),
+              windows_(windows),
+              slot_(slot),
+              weights_(weights),
+              l2_(l2),
+              scratch_(scratch) {}
+
+        Index block() const { return slot_.block; }
+        bool is_first() const { return &slot_ == &windows_.slots_[0]; }  // of its window
+
+        // The potentials of the block under the weights.
+        void score(double* theta) const { windows_.shared_.score(slot_, weights_, theta); }
+
+        // What the quadratic term of the dual is for a change of the block's marginals, c_i / l2 |E_change F|^2, damped.
+        // The last change given is the one that the weights will take; along: <theta, change>.
+        double quadratic(const double* change, double along) {
+            slot_.norm = windows_.shared_.pull(slot_, change, scratch_.direction);
+            slot_.along = along;
+            return windows_.crowding_.factor() * windows_.field_.sample_weight(block()) / l2_ * slot_.norm;
+        }
+
+        Step& step;
+        Note& note;
+        Index &oracle_calls, &evaluations;
+
+       private:
+        Windows& windows_;
+        Slot& slot_;
+        const double* weights_;
+        double l2_;
+        Scratch& scratch_;
+    };
+
+    // A step that is to be recorded.
+    struct Found {
+        Index block;
+        Step& step;
+        double length;  // of the change of the weights
+        const Note& note;
+        Index oracle_calls, evaluations;
+    };
+
+    Windows(const F& field, const Concurrency& concurrency, const BlockSampler& sampler)
+        : field_(field),
+          threads_(concurrency.threads),
+          longest_(concurrency.window),
+          shared_(field, concurrency.threads),
+          crowding_(concurrency.window, sampler.draws_per_pass()),
+          upcoming_(sampler) {}
+
+    Index threads() const { return threads_; }
+    bool one_by_one() const { return longest_ == 1; }
+    OwnParts<F>& own_parts() { return shared_.own_parts(); }
+
+    // Before the first window.
+    void begin() { make_slots(); }
+
+    // Before windows of this team, which may be smaller than asked for.
+    void begin_slice(const Team& team) {
+        if (shared_.divide(team.size())) make_slots();
+    }
+
+    // Whether a block has been drawn that did not fit the window before: it must be updated before the run may stop.
+    bool block_left() const { return drawn_ != kNone; }
+
+    // One window of at most `most` steps; returns how many it had.
+    //     fetch.operator()<Step>(i)   brings what is kept of block i into the cache: see prefetching.hpp
+    //     propose(visit, member)      finds a step
+    //     record(found)               in the order of the draws
+    template <class Fetch, class Propose, class Record>
+    Index advance(Team& team, Index most, double* weights, double l2, BlockSampler& sampler, Random& random,
+                  Fetch&& fetch, Propose&& propose, Record&& record) {
+        const Index size = fill(std::min(crowding_.window(), most), sampler, random, fetch);
+        longest_first(field_, size, [&](Index k) { return slots_[k].block; }, schedule_);
+        begin_phase(team);
+        std::atomic<Index> next{0};
+        team.run([&](Index member) {
+            const Part part{member, team.size()};
+            try {
+                take_and_score(size, part, weights, fetch);
+            } catch (...) {
+                scored_.give_up();
+                throw;
+            }
+            for (Index k; (k = next.fetch_add(1, std::memory_order_relaxed)) < size;) {
+                if (!scored_.wait_for(k + 1)) return;
+                if (team.size() > 1) prefetch_proposal(k + team.size(), size, fetch);
+                Slot& slot = slots_[schedule_[k]];
+                slot.oracle_calls = slot.evaluations = 0;
+                Visit visit(*this, slot, weights, l2, scratch_[member]);
+                propose(visit, member);
+                slot.factor = -slot.step.share * field_.sample_weight(slot.block) / l2;
+            }
+        });
+        end_pending();
+        crowding_.end_window();
+        for (Index k = 0; k < size; ++k) {
+            Slot& slot = slots_[k];
+            const double length = slot.step.size > 0.0 ? std::abs(slot.factor) * std::sqrt(slot.norm) : 0.0;
+            record(Found{slot.block, slot.step, length, slot.note, slot.oracle_calls, slot.evaluations});
+        }
+        measured_ = crowding_.due(size);
+        pending_size_ = size;
+        slots_.swap(pending_);
+        return size;
+    }
+
+    // The weights take what the last window left.
+    void take_pending(Team& team, double* weights) {
+        begin_phase(team);
+        team.run([&](Index member) { take_and_score(0, {member, team.size()}, weights, []<int>(Index) {}); });
+        end_pending();
+    }
+
+    void begin_again() {
+        upcoming_.clear();
+        crowding_.begin_again();
+    }
+
+    void archive(Archive& archive, const std::vector<Index>& order) {
+        upcoming_.archive(archive, order);
+        crowding_.archive(archive);
+        if (archive.loading()) make_slots();
+    }
+
+   private:
+    static constexpr Index kNone = -1;
+
+    void make_slots() {
+        for (auto* slots : {&slots_, &pending_}) {
+            slots->resize(longest_);
+            for (Slot& slot : *slots) shared_.make_room(slot);
+        }
+        scratch_.resize(threads_);
+    }
+
+    // Draws up to `most` different blocks. A block that is there already is left for the next window.
+    template <class Fetch>
+    Index fill(Index most, BlockSampler& sampler, Random& random, Fetch&& fetch) {
+        const auto fetch_all = [&]<int Step>(Index i) __attribute__((always_inline)) {
+            if (threads_ > 1) return;  // each thread fetches what it will read itself
+            if (Step == 0) sampler.prefetch(i);
+            fetch.template operator()<Step>(i);
+            if constexpr (FetchedField<F>) field_.template prefetch<Step>(i);
+        };
+        Index size = 0;
+        while (size < most) {
+            const Index i = drawn_ == kNone ? upcoming_.next(sampler, random, fetch_all) : std::exchange(drawn_, kNone);
+            const auto is_block = [i](const Slot& slot) { return slot.block == i; };
+            if (std::any_of(slots_.begin(), slots_.begin() + size, is_block)) {
+                drawn_ = i;
+                break;
+            }
+            slots_[size++].block = i;
+        }
+        return size;
+    }
+
+    void begin_phase(const Team& team) {
+        products_.assign(team.size(), 0.0);
+        scored_.begin(team.size());
+    }
+
+    void end_pending() {
+        if (pending_size_ > 0 && measured_) measure_crowding(std::accumulate(products_.begin(), products_.end(), 0.0));
+        pending_size_ = 0;
+    }
+
+    // A part of the weights takes the steps of the last window; then the thread computes what the part adds to the potentials
+    // of the next `size` blocks.
+    template <class Fetch>
+    void take_and_score(Index size, const Part& part, double* weights, Fetch&& fetch) {
+        prefetch_part<1>(0, size, part);
+        prefetch_part<1>(1, size, part);
+        if (part.count > 1) prefetch_proposal(part.index, size, fetch);
+        for (Index k = 0; k < pending_size_; ++k) {
+            if (k + 1 < pending_size_ && pending_[k + 1].step.size > 0.0) shared_.prefetch_change(pending_[k + 1]);
+            if (!(pending_[k].step.size > 0.0)) continue;
+            if (measured_)
+                products_[part.index] += shared_.product(pending_[k], weights, part, scratch_[part.index].potentials);
+            shared_.take(pending_[k], weights, part);
+        }
+        prefetch_part<2>(0, size, part);
+        for (Index k = 0; k < size; ++k) {
+            prefetch_part<2>(k + 1, size, part);
+            prefetch_part<1>(k + 2, size, part);
+            shared_.score_part(slots_[schedule_[k]], weights, part);
+            scored_.reached(part.index, k + 1);
+        }
+    }
+
+    // What the part and the proposal of slot k of the schedule will read, where there is such a slot.
+    template <int Step>
+    [[gnu::always_inline]] void prefetch_part(Index k, Index size, const Part& part) {
+        if (k < size) shared_.template prefetch_part<Step>(slots_[schedule_[k]].block, part);
+    }
+    template <class Fetch>
+    [[gnu::always_inline]] void prefetch_proposal(Index k, Index size, Fetch&& fetch) const {
+        if (k >= size) return;
+        const Index i = slots_[schedule_[k]].block;
+        fetch.template operator()<1>(i);
+        shared_.prefetch_counts(i);
+    }
+
+    // `products` sums <w, direction> at the weights that earlier steps of the window had already changed; at the weights that
+    // the steps were found for, the product was `along`. The difference is the products of directions with each other. Not
+    // inlined: sums must be rounded alike whether or not a run is cut in two.
+    [[gnu::noinline]] void measure_crowding(double products) {
+        double squares = 0.0;
+        for (Index k = 0; k < pending_size_; ++k) {
+            const Slot& slot = pending_[k];
+            if (!(slot.step.size > 0.0)) continue;
+            products -= slot.factor * slot.along;
+            squares += slot.factor * slot.factor * slot.norm;
+        }
+        crowding_.measured(products, squares);
+    }
+
+    const F& field_;
+    Index threads_, longest_;
+    SharedWeights<F> shared_;
+    Crowding crowding_;
+    UpcomingBlocks upcoming_;
+    Index drawn_ = kNone;        // left by the window before
+    std::vector<Slot> slots_;    // one a step of a window
+    std::vector<Slot> pending_;  // those of the window before, which the weights have not taken yet
+    Index pending_size_ = 0;
+    bool measured_ = false;         // whether the pending window is to tell of crowding
+    std::vector<Scratch> scratch_;  // one a thread
+    std::vector<Index> schedule_;
+    std::vector<double> products_;  // of the pending directions with the weights, by thread
+    Counters scored_;               // how many blocks each thread has scored its part of
+};
+
+}  // namespace dualfield

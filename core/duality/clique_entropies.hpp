@@ -87,17 +87,17 @@ class Entropic {
     // max over the simplex of <g, x> + H(x), of a clique whose ends do not count, and where it is.
     double conjugate(Index n, double count, const double* g, double* x) const {
         for (Index k = 0; k < n; ++k) x[k] = g[k] / count;
-        const double log_total = log_sum_exp(n, x);
-        for (Index k = 0; k < n; ++k) x[k] = fast_exp(x[k] - log_total);
-        return count * log_total;
+        const LogSum total = log_sum(n, x);
+        for (Index k = 0; k < n; ++k) x[k] = fast_exp((x[k] - total.top) - total.rest);
+        return count * total.value();
     }
 
     // Writes the candidate; returns kappa KL(mu || nu), which is the duality gap of a node.
     double propose(const CliquePoint& at, double* nu) {
         const double ends = write_logarithms(at, nu);
-        const double log_total = log_sum_exp(at.shape.pairs, nu);
-        const double gap = at.count.own * (log_total - dot(at.shape.pairs, nu, at.mu)) - at.entropy - ends;
-        for (Index k = 0; k < at.shape.pairs; ++k) nu[k] = fast_exp(nu[k] - log_total);
+        const LogSum total = log_sum(at.shape.pairs, nu);
+        const double gap = at.count.own * (total.value() - dot(at.shape.pairs, nu, at.mu)) - at.entropy - ends;
+        for (Index k = 0; k < at.shape.pairs; ++k) nu[k] = fast_exp((nu[k] - total.top) - total.rest);
         return non_negative(gap);
     }
 

@@ -314,9 +314,7 @@ class ForwardBackward {
                     for (Index i = 0; i < K; ++i) terms_[i] = alpha[i - K] + chain.edge_row(t - 1, i)[j];
                 alpha[j] = (node[j] - top) + (t > 0 ? log_sum_exp(K, terms_.data()) : 0.0);
             }
-            const double scale = log_sum_exp(K, alpha);
-            for (Index j = 0; j < K; ++j) alpha[j] -= scale;
-            log_z += top + scale;
+            log_z += top + normalise_logarithms(K, alpha).value();
         }
         return log_z;
     }
@@ -347,8 +345,7 @@ class ForwardBackward {
             for (Index j = 0; j < K; ++j)
                 out[i * K + j] =
                     log_alpha_[t * K + i] + chain.edge_row(t, i)[j] + (node[j] - top) + log_beta_[(t + 1) * K + j];
-        const double total = log_sum_exp(K * K, out);
-        for (Index k = 0; k < K * K; ++k) out[k] -= total;
+        normalise_logarithms(K * K, out);
     }
 
     double log_space_marginals(const ChainPotentials& chain, double* nodes, double* edges, double* edge_sum) {

@@ -117,14 +117,30 @@ inline void exp_shifted(Index n, const double* x, double shift, double* out) {
     });
 }
 
-// log(sum_k exp(x_k)), exact for any finite x; -inf entries count as impossible.
-inline double log_sum_exp(Index n, const double* x) {
+// log(sum_k exp(x_k)) = top + rest with top = max x_k. Apart, they say what x - log(sum) is also where x is so large that
+// the rest would be lost in their sum. -inf entries count as impossible.
+struct LogSum {
+    double top, rest;
+    double value() const { return top + rest; }
+};
+
+inline LogSum log_sum(Index n, const double* x) {
     const double top = maximum(n, x);
-    if (!(top > -std::numeric_limits<double>::infinity())) return top;
+    if (!(top > -std::numeric_limits<double>::infinity())) return {top, 0.0};
     double total = 0.0;
 #pragma omp simd reduction(+ : total)
     for (Index k = 0; k < n; ++k) total += fast_exp(x[k] - top);
-    return top + std::log(total);
+    return {top, std::log(total)};
+}
+
+inline double log_sum_exp(Index n, const double* x) { return log_sum(n, x).value(); }
+
+// x -= log(sum_k exp(x_k)), which is returned.
+inline LogSum normalise_logarithms(Index n, double* x) {
+    const LogSum total = log_sum(n, x);
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) x[k] = (x[k] - total.top) - total.rest;
+    return total;
 }
 
 }  // namespace dualfield

@@ -245,11 +245,11 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
     }
 
     Worker& worker() { return Base::workers_[0]; }  // of the start
-    Zeros<double> halfway_;                         // w(1/2) while the product start is chosen
 
     StepOptions step_;
     double largest_radius_ = 0.0;  // max_i c_i R_i
     StartOptions start_;
+    Zeros<double> halfway_;  // w(1/2) while the product start is chosen
     double search_seconds_ = 0.0, update_seconds_ = 0.0;
     BlockStore tables_;  // mu; none for blocks of sample weight zero
 };

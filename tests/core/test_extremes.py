@@ -67,3 +67,14 @@ def test_an_overflowing_objective_ends_the_run_at_once():
     assert solution.passes <= 2
     assert solution.certificate == "none"
     assert "scale the attributes" in solution.message
+
+
+@pytest.mark.parametrize("size", [1e12, 1e149, 1e299])
+@pytest.mark.parametrize("seed", range(5))
+def test_marginals_add_up_to_one_where_scores_dwarf_the_logarithm_of_their_number(size, seed):
+    rng = np.random.default_rng(seed)
+    node, edge = rng.normal(size=(5, 3)), rng.choice([-1.0, 1.0], size=(3, 3)) * size
+    found = oracles.marginals(node, edge)
+    np.testing.assert_allclose(found.nodes.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(found.edges.sum(axis=(1, 2)), 1.0, atol=1e-12)
+    np.testing.assert_allclose(np.exp(oracles.log_marginals(node, edge).nodes).sum(axis=1), 1.0, atol=1e-12)

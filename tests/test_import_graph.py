@@ -27,17 +27,33 @@ def _modules() -> dict[str, Path]:
 MODULES = _modules()
 
 
-def _imported(module: str) -> Iterator[str]:
-    """The modules of the package that a module imports; a name of a package counts as the package."""
+def _written(module: str) -> Iterator[tuple[str, str]]:
+    """(module, name in it or nothing) of each import from the package."""
     for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names if name.name in MODULES)
+            yield from ((name.name, "") for name in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} has a relative import, which this test does not follow"
-            for name in node.names:
-                whole = f"{node.module}.{name.name}"
-                if whole in MODULES or node.module in MODULES:
-                    yield whole if whole in MODULES else str(node.module)
+            yield from ((str(node.module), name.name) for name in node.names)
+
+
+# Where the names come from that the packages pass on.
+HOMES = {
+    (package, name): home
+    for package, path in MODULES.items()
+    if path.name == "__init__.py" and package != "dualfield"
+    for home, name in _written(package)
+    if home.startswith(f"{package}.")
+}
+
+
+def _imported(module: str) -> Iterator[str]:
+    """The modules of the package that a module imports; its own package, which Python imports first, is none."""
+    for home, name in _written(module):
+        whole = f"{home}.{name}"
+        found = whole if whole in MODULES else HOMES.get((home, name), home)
+        if (found in MODULES and not module.startswith(f"{found}.")) or found == "dualfield":
+            yield found
 
 
 IMPORTS = {module: set(_imported(module)) for module in MODULES if module != "dualfield"}

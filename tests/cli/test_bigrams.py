@@ -97,7 +97,7 @@ def test_the_command_line_trains_what_the_estimator_trains(command: Run, folder:
 def test_the_tagger_of_the_core_refuses_bigrams(command: Run, folder: Path) -> None:
     trained(command, "--features", "crfpp.txt")
     contents = read_chain("m")
-    recipe = recipe_of(contents.description["column_features"])
+    recipe = recipe_of(contents.file.description["column_features"])
     with pytest.raises(ValueError, match=r"^'m' has bigrams, which the tagger of the core does not know"):
         column_tagger(contents, recipe, recipe.layout, False)
     with pytest.raises(ValueError, match="the template makes bigrams, which this tagger does not know"):

@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tagger_of(path: Path, strict: bool = False, separator: str | None = None) -> Any:
     contents = read_chain(path)
-    recipe = recipe_of(contents.description["column_features"])
+    recipe = recipe_of(contents.file.description["column_features"])
     return column_tagger(contents, recipe, Layout(separator=separator), strict)
 
 

@@ -15,6 +15,7 @@ from dualfield import LBFGS, ChainCRF, ChainCRFCV, fields
 from dualfield.features import Encoded, Template, Vocabulary, encode
 from dualfield.inspection import bigram_weights, explain, top_bigrams
 from dualfield.io import read_tokens
+from dualfield.models import ChainSpec
 from dualfield.solvers import IDAL
 from tests.enumeration import Enumeration
 from tests.zoo import bigram_sequences
@@ -260,7 +261,7 @@ def test_partial_fit_has_the_documented_optimum() -> None:
         np.array([codes_of(crf, [a])[0] for labels in y for a in labels], np.int32),
         crf.classes_,
         crf.layout_,
-        1.0,
+        ChainSpec(l2=1.0),
     ).about(start)
     crf.set_params(solver=LBFGS()).partial_fit(X, y)
     w = crf.weights_[: field.dimension]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualfield import _core
 from dualfield.io.column_layout import column_layout
-from dualfield.models.chain_contents import MASKS, ChainContents
+from dualfield.models.chain_contents import ChainContents
 from dualfield.models.recipe import Layout, Recipe
 
 __all__ = ["column_tagger"]
@@ -16,28 +16,24 @@ def column_tagger(contents: ChainContents, recipe: Recipe, layout: Layout, stric
     Refuses a model with bigrams: for that there is :class:`~dualfield.cli.model_tagger.ModelTagger`.
     """
     if contents.bigrams is not None:
-        raise ValueError(f"{contents.path!r} has bigrams, which the tagger of the core does not know.")
+        raise ValueError(f"{contents.file.path!r} has bigrams, which the tagger of the core does not know.")
     fewest, most = recipe.widths
     options = column_layout(layout.format, layout.separator, layout.comment, layout.docstart)
     options |= {"fewest": fewest, "most": most, "tolerant": not strict}
     separator = "\t" if layout.format == "conllu" else layout.separator or " "
-    switches = contents.description["layout"]
-    masks = None
-    if "allowed_transitions" in contents.parts:
-        transitions, begin, end = (contents.numbers(f"allowed_{name}") for name in MASKS)
-        masks = transitions, begin, end
+    bias, begin, end = contents.switches
     return _core.ColumnTagger(
         recipe.compiled,
         recipe.columns,
         names=contents.names,
         hash_bits=recipe.hash_bits or 0,
-        weights=contents.numbers("weights"),
-        transitions=contents.numbers("transitions"),
-        bias=switches["bias"],
-        begin=switches["begin"],
-        end=switches["end"],
+        weights=contents.file.numbers("weights"),
+        transitions=contents.file.numbers("transitions"),
+        bias=bias,
+        begin=begin,
+        end=end,
         pairs=contents.rows,
-        masks=masks,
-        endings=[f"{separator}{label}" for label in contents.labels],
+        masks=contents.masks,
+        endings=[f"{separator}{label}" for label in contents.file.labels],
         **options,
     )

@@ -30,8 +30,6 @@ __all__ = [
     "Jobs",
     "LabelColumn",
     "ModelFile",
-    "Pairs",
-    "Scheme",
     "Separator",
     "SolverName",
     "Syntax",
@@ -39,14 +37,12 @@ __all__ = [
     "say",
 ]
 
-Pairs = Enum("Pairs", {"all": "all", "observed": "observed"}, type=str)
 Format = Enum(
     "Format",
     {"columns": "columns", "conllu": "conllu", "attributes": "attributes", "jsonl": "jsonl"},
     type=str,
 )
 DocStart = Enum("DocStart", {"drop": "drop", "keep": "keep"}, type=str)
-Scheme = Enum("Scheme", {"bio": "bio", "iobes": "iobes"}, type=str)
 Syntax = Enum("Syntax", {"crfpp": "crfpp", "wapiti": "wapiti"}, type=str)
 SolverName = Enum("SolverName", {name: name for name in ("auto", *NAMES)}, type=str)  # type: ignore[misc]
 

@@ -36,7 +36,7 @@ def tag_file(
     if output != "-":
         check_writable(output)
     contents = None if is_crfsuite_model(model) else read_chain(model)
-    plain = GIVEN_BY_CRFSUITE if contents is None else contents.description["column_features"]
+    plain = GIVEN_BY_CRFSUITE if contents is None else contents.file.description["column_features"]
     bigrams = contents is not None and contents.bigrams is not None
     source = input_of(plain, format, bigrams)
     layout = layout_of(source, format, separator, comment, docstart)
@@ -82,7 +82,6 @@ def _in_python(model: str, contents: ChainContents | None) -> ChainModel:
     """The model as the estimators have it."""
     if contents is None:
         return load_model(model)
-    from dualfield.models.chain_file import model_of
     from dualfield.models.chain_model import ChainModel
 
-    return model_of(ChainModel, contents)
+    return ChainModel._of_chain(contents)

@@ -1,13 +1,12 @@
 """``dualfield train``: one call of :func:`~dualfield.solve` on a file.
 
-An option of ``ChainCRF`` is a parameter of :func:`train` and an entry of the ``parameters`` that the model file keeps.
-The estimator itself stays out, and scikit-learn with it, which would weigh more than many a training set.
+The options that say what the model is are those of :class:`~dualfield.models.ChainSpec`. The estimator itself stays
+out, and scikit-learn with it, which would weigh more than many a training set.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,8 +27,6 @@ from dualfield.cli.options import (
     InputFile,
     Jobs,
     LabelColumn,
-    Pairs,
-    Scheme,
     Separator,
     SolverName,
     Syntax,
@@ -37,17 +34,21 @@ from dualfield.cli.options import (
     say,
 )
 from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
+from dualfield.cli.spec_options import with_spec_options
 from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.models.recipe import Layout, Recipe
+from dualfield.models.spec import ChainSpec
 
 if TYPE_CHECKING:
-    from dualfield.driver import Callback
     from dualfield.models.chain_model import ChainModel
 
 __all__ = ["train"]
 
+_DEFAULT = ChainSpec()
 
+
+@with_spec_options
 def train(
     file: InputFile,
     output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")],
@@ -62,20 +63,10 @@ def train(
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="A list of names, one a line, for a preset; repeatable."),
     ] = None,
-    l2: Annotated[float, typer.Option(help="Strength of the penalty.")] = 1.0,
-    l1: Annotated[float, typer.Option(help="Strength of the penalty that makes weights zero.")] = 0.0,
-    constraints: Annotated[
-        Scheme | None, typer.Option(help="Allow only labellings that this scheme of chunk labels has.")
-    ] = None,
+    spec: ChainSpec = _DEFAULT,
     tol: Annotated[float, typer.Option(help="Proven relative distance from the optimum to reach.")] = 1e-3,
     max_passes: Annotated[int, typer.Option(help="The most passes over the data.")] = 500,
     solver: Annotated[SolverName, typer.Option(help="Training method.")] = SolverName["auto"],
-    state_features: Annotated[Pairs, typer.Option(help="Which (attribute, label) pairs have a weight.")] = Pairs.all,
-    transitions: Annotated[Pairs, typer.Option(help="Which (label, label) pairs have a weight.")] = Pairs.all,
-    bigram_features: Annotated[
-        Pairs, typer.Option(help="Which (bigram attribute, label, label) have a weight, where the template makes them.")
-    ] = Pairs.all,
-    min_count: Annotated[int, typer.Option(help="Ignore attributes that occur less often.")] = 1,
     hash_bits: Annotated[int | None, typer.Option(help="Number attributes by so many bits of a hash.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
     jobs: Jobs = 1,
@@ -116,7 +107,7 @@ def train(
         Layout(format.value, separator, comment, docstart.value),
         encoding,
         label_column=label_column,
-        min_count=min_count,
+        min_count=spec.min_count,
         hash_bits=hash_bits,
         gazetteers=gazetteer or (),
     )
@@ -126,25 +117,8 @@ def train(
         say(f"{len(data.X):,} sentences, {data.X.n_positions:,} tokens read from {file}")
         if isinstance(data.source, Recipe) and not data.source.template.transitions:
             say("The template has no plain bigram line; label pairs have weights all the same.")
-    crf = _trained(
-        data,
-        {
-            "l2": l2,
-            "l1": l1,
-            "constraints": constraints.value if constraints else None,
-            "solver": solver.value,
-            "tol": tol,
-            "max_passes": max_passes,
-            "state_features": state_features.value,
-            "transitions": transitions.value,
-            "bigram_features": bigram_features.value,
-            **{"bias": True, "begin": True, "end": True},
-            "min_count": min_count,
-            "random_state": seed,
-            "verbose": 0 if quiet else 1,
-        },
-        jobs,
-    )
+    training = {"solver": solver.value, "tol": tol, "max_passes": max_passes, "random_state": seed}
+    crf = _trained(data, spec, training, jobs, verbose=not quiet)
     crf.save(output)
     written = plan.write(crf) if plan is not None else ""
     _say_outcome(crf, output, written, quiet)
@@ -167,27 +141,19 @@ def _check_jobs(solver: str, jobs: int) -> None:
         )
 
 
-def _trained(data: Labelled, parameters: dict[str, Any], jobs: int) -> ChainModel:
-    """What ``ChainCRF(**parameters).fit`` does, as the plain model."""
+def _trained(data: Labelled, spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool) -> ChainModel:
+    """What ``ChainCRF.fit`` does, as the plain model."""
     from dualfield.fields import Chain
     from dualfield.models.chain_model import ChainModel
-    from dualfield.solving import solve
+    from dualfield.reporting.training import solve_visibly
 
-    of_run = ("solver", "tol", "max_passes", "random_state")
-    of_field = [name for name in parameters if name not in (*of_run, "verbose")]
     for encoded in (data.X, data.X.bigrams):
         if encoded is not None and isinstance(encoded.vocabulary, features.Vocabulary):
             encoded.vocabulary.release_table()
-    field = Chain(data.X, data.y, sample_weight=data.weights, **{name: parameters[name] for name in of_field})
-    with ExitStack() as stack:
-        callbacks: list[Callback] = []
-        if parameters["verbose"]:
-            from dualfield.reporting import ProgressBar
-
-            callbacks.append(stack.enter_context(ProgressBar()))
-        solution = solve(field, callbacks=callbacks, n_jobs=jobs, **{name: parameters[name] for name in of_run})
+    field = Chain.of_spec(spec, data.X, data.y, data.weights)
+    solution = solve_visibly(field, bar=verbose, n_jobs=jobs, **training)
     solution.state = None  # many times larger than the model
-    crf = ChainModel(parameters)._take(field, solution)
+    crf = ChainModel(spec, training)._take(field, solution)
     crf.column_features_ = data.source.to_dict()
     return crf
 

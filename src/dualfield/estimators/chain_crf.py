@@ -14,9 +14,8 @@ from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, train
 from dualfield.fields import Chain
 from dualfield.labels import Constraints
-from dualfield.models import chain_file
-from dualfield.models.chain_contents import constraints_of
 from dualfield.models.chain_model import ChainModel
+from dualfield.models.spec import ChainSpec
 from dualfield.solvers import Solver
 
 __all__ = ["ChainCRF"]
@@ -174,22 +173,7 @@ class ChainCRF(StructuredEstimator, ChainModel):
     def _field(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, allowed: Any = None) -> Chain:
         """The problem that these parameters pose."""
         check_parameters(self)
-        return Chain(
-            X,
-            y,
-            self.l2,
-            state_features=self.state_features,
-            transitions=self.transitions,
-            bias=self.bias,
-            begin=self.begin,
-            end=self.end,
-            min_count=self.min_count,
-            sample_weight=sample_weight,
-            l1=self.l1,
-            constraints=self.constraints,
-            allowed=allowed,
-            bigram_features=self.bigram_features,
-        )
+        return Chain.of_spec(ChainSpec.of(self), X, y, sample_weight, allowed)
 
     def partial_fit(
         self,
@@ -223,12 +207,6 @@ class ChainCRF(StructuredEstimator, ChainModel):
         return self
 
     @classmethod
-    def _of_parameters(cls, plain: Mapping[str, Any]) -> Self:
-        """An estimator yet without weights, from what :meth:`_plain_parameters` gave; refuses damaged ones."""
-        constraints = plain.get("constraints")  # files written before there were constraints lack it
-        return super()._of_parameters({**plain, "constraints": constraints_of(constraints)})
-
-    def _plain_parameters(self) -> dict[str, Any]:
-        """The parameters as JSON has them."""
-        plain = super()._plain_parameters()
-        return {**plain, "constraints": chain_file.plain_constraints(plain["constraints"])}
+    def _of_spec(cls, spec: ChainSpec, training: Mapping[str, Any]) -> Self:
+        """An estimator yet without weights; refuses what it would refuse to train with."""
+        return cls._of_parameters({**spec._asdict(), **training})

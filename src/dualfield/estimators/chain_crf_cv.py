@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +19,7 @@ from dualfield.labels import Constraints
 from dualfield.metrics import chunk_scores, token_accuracy
 from dualfield.models.chain_answers import Entity
 from dualfield.random_state import check_random_state
+from dualfield.reporting.training import warn_of_shortfall
 from dualfield.solution import Solution
 from dualfield.solvers import Solver
 from dualfield.solving import check_l2s, l2_path
@@ -157,8 +156,7 @@ class ChainCRFCV(StructuredEstimator):
         solutions = l2_path(field, strengths, self.solver, *limits, random_state=seed, n_jobs=self.n_jobs)
         models = []
         for l2, solution in zip(strengths, solutions, strict=True):
-            if solution.status != "converged" and solution.certificate != "none":
-                warnings.warn(f"l2={l2:g}: {solution.message}", ConvergenceWarning, stacklevel=4)
+            warn_of_shortfall(solution, self.tol, of=f"l2={l2:g}: ", stacklevel=4)
             models.append(ChainCRF(**{**options, "l2": l2})._take(field, solution))
         return models
 

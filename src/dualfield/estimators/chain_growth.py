@@ -20,6 +20,7 @@ from dualfield.fields.chain import frequent
 from dualfield.labels import encode_labels, resolve_constraints
 from dualfield.models import ChainLayout
 from dualfield.models.chain_masks import check_labels
+from dualfield.models.spec import ChainSpec
 
 __all__ = ["go_on"]
 
@@ -27,13 +28,14 @@ __all__ = ["go_on"]
 def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> None:
     """What ``ChainCRF.partial_fit`` says; ``crf`` is the estimator."""
     check_parameters(crf)
+    spec = ChainSpec.of(crf)
     known = crf.__sklearn_is_fitted__()
     if known:
         for name in ("bias", "begin", "end"):
-            asked, present = getattr(crf, name), getattr(crf.layout_, name)
-            if bool(asked) != present:
+            asked, present = getattr(spec, name), getattr(crf.layout_, name)
+            if asked != present:
                 raise ValueError(
-                    f"{name}={asked!r}, but the model was trained with {name}={present}; "
+                    f"{name}={asked}, but the model was trained with {name}={present}; "
                     "partial_fit goes on with the same; call fit to train afresh."
                 )
     fresh = encode(X)
@@ -42,10 +44,10 @@ def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight
     y = list(y) if isinstance(y, Iterable) and not isinstance(y, str | Mapping) else y
     labels = _all_labels(y, fresh, classes, crf.classes_ if known else None)
     _, codes = encode_labels(y, fresh.lengths, labels)
-    rules = resolve_constraints(crf.constraints, labels)
+    rules = resolve_constraints(spec.constraints, labels)
     check_labels(codes, fresh.offsets, labels, rules, None)
     vocabularies = (crf.vocabulary_, crf.bigram_vocabulary_) if known else (None, None)
-    encoded = frequent(fresh, crf.min_count, *vocabularies)
+    encoded = frequent(fresh, spec.min_count, *vocabularies)
     if known:
         encoded = encoded.translate(_joined(crf.vocabulary_, encoded.vocabulary))
     if encoded.bigrams is not None and crf.bigram_vocabulary_ is not None and known:
@@ -55,12 +57,7 @@ def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight
         encoded,
         codes,
         len(labels),
-        state_features=crf.state_features,
-        transitions=crf.transitions,
-        bias=crf.bias,
-        begin=crf.begin,
-        end=crf.end,
-        bigram_features=crf.bigram_features,
+        spec,
         constraints=rules,
     )
     start = None
@@ -68,7 +65,7 @@ def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight
         numbers = np.searchsorted(labels, crf.classes_)
         layout = _with_weights_of(crf.layout_, layout, numbers)
         start = crf.layout_.carry(crf.weights_, layout, numbers)
-    field = Chain.of_layout(encoded, codes, labels, layout, crf.l2, l1=crf.l1, sample_weight=sample_weight)
+    field = Chain.of_layout(encoded, codes, labels, layout, spec, sample_weight)
     if start is not None:
         field = field.about(start)
     crf._run = None  # the state of an earlier fit says nothing about these data

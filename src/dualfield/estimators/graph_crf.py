@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from dualfield.estimators.graph_model import GraphModel, cut_nodes
 from dualfield.features import EncodedGraphs, encode_graphs
 from dualfield.fields.graph import TABLE_BUDGET
-from dualfield.models import graph_file
 from dualfield.solvers import Solver
 
 __all__ = ["GraphCRF"]
@@ -102,6 +99,8 @@ class GraphCRF(GraphModel):
     (True, (1, 2, 2))
     """
 
+    _stored_as = "GraphCRF"
+
     def __init__(
         self,
         l2: float = 1.0,
@@ -144,16 +143,6 @@ class GraphCRF(GraphModel):
     def encode(self, X: Any) -> EncodedGraphs:
         """Encode graphs once, for any number of later calls of ``fit`` and ``predict``."""
         return self._later_data(X) if self.__sklearn_is_fitted__() else encode_graphs(X)
-
-    def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
-        """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""
-        check_is_fitted(self)
-        graph_file.save(self, path, dtype)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> GraphCRF:
-        """Read a model that ``save`` wrote. No code in the file is run."""
-        return graph_file.load(cls, path)
 
     def _training_data(self, X: Any) -> EncodedGraphs:
         return encode_graphs(X)

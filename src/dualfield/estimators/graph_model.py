@@ -22,7 +22,10 @@ from dualfield.fields import Graph, PseudoLikelihood
 from dualfield.fields.graph import GraphInference
 from dualfield.given_numbers import check_integer
 from dualfield.memory import check_labellings
-from dualfield.models import GraphLayout
+from dualfield.models import GraphLayout, graph_file
+from dualfield.models.model_file import Arrays
+from dualfield.models.schema import Contents
+from dualfield.models.stored_model import StoredModel, solution_of
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.solvers import Solver, resolve
@@ -34,7 +37,7 @@ __all__ = ["GraphModel", "cut_nodes"]
 _PREDICTIONS = ("auto", "map", "max-marginals")
 
 
-class GraphModel(StructuredEstimator):
+class GraphModel(StructuredEstimator, StoredModel):
     """A conditional random field on graphs; subclasses say what X is.
 
     ``GraphCRF`` explains the parameters.
@@ -152,6 +155,24 @@ class GraphModel(StructuredEstimator):
         found = solve(alike, "lbfgs", tol=self.tol, max_passes=self.max_passes)
         field.preparation = field.preparation[0] + found.seconds, field.preparation[1] + found.cpu_seconds
         return found.weights
+
+    def _stored(self) -> tuple[npt.NDArray[np.float64], Arrays, dict[str, Any]]:
+        description = graph_file.description_of(self.layout_, getattr(self, "encoding_", None))
+        return self.weights_, {}, {"parameters": self._plain_parameters(), **description}
+
+    @classmethod
+    def _of_contents(cls, contents: Contents) -> Self:
+        crf = cls._of_parameters(contents.description["parameters"])
+        crf._inference()  # refuses what predicting would refuse
+        crf._check_prediction()
+        crf.layout_ = graph_file.layout_of(contents)
+        encoding = graph_file.encoding_of(contents, crf.layout_)
+        if encoding is not None:
+            crf._take_encoding(encoding)
+        crf.classes_ = np.array(contents.labels)
+        crf.weights_ = contents.array("weights").astype(np.float64, copy=False)
+        crf.solution_ = solution_of(contents, crf.weights_)
+        return crf
 
     def _take_encoding(self, encoding: GridEncoding) -> None:
         """Keep how images were encoded, for images to come."""

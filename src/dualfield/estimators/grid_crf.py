@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from dualfield.estimators.graph_model import GraphModel, cut_nodes
 from dualfield.features import EncodedGrids, GridEncoding, encode_grids
 from dualfield.features.graphs.encoded_grids import check_grid_parameters
 from dualfield.fields.graph import TABLE_BUDGET
-from dualfield.models import graph_file
 from dualfield.solvers import Solver
 
 __all__ = ["GridCRF"]
@@ -60,6 +57,8 @@ table_budget, damping, max_sweeps, inference_tol, warm_start
     """
 
     encoding_: GridEncoding
+
+    _stored_as = "GridCRF"
 
     def __init__(
         self,
@@ -121,16 +120,6 @@ table_budget, damping, max_sweeps, inference_tol, warm_start
         if edge_features is not None and self.edge_features is not None:
             raise ValueError(f"edge features came with the images but edge_features={self.edge_features!r}.")
         return encode_grids(X, self.neighbours, self.edge_features if edge_features is None else edge_features)
-
-    def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
-        """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""
-        check_is_fitted(self)
-        graph_file.save(self, path, dtype)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> GridCRF:
-        """Read a model that ``save`` wrote. No code in the file is run."""
-        return graph_file.load(cls, path)
 
     def _training_data(self, X: Any) -> EncodedGrids:
         check_grid_parameters(self.neighbours, self.edge_features)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +14,16 @@ from dualfield.estimators.contract import Estimator
 from dualfield.estimators.training import check_parameters, train
 from dualfield.fields import Multiclass
 from dualfield.fields.multiclass import compile_rows, sorted_labels
-from dualfield.models import softmax_file
+from dualfield.models.model_file import Arrays
+from dualfield.models.schema import Contents
+from dualfield.models.stored_model import StoredModel, solution_of
 from dualfield.solvers import Solver
 from dualfield.threads import in_ranges
 
 __all__ = ["SoftmaxRegression"]
 
 
-class SoftmaxRegression(ClassifierMixin, Estimator):
+class SoftmaxRegression(ClassifierMixin, Estimator, StoredModel):
     """Multinomial logistic regression, trained to a certificate.
 
     ``p(y | x) ∝ exp(⟨w_y, x⟩ + b_y)``; training minimises
@@ -78,6 +79,8 @@ class SoftmaxRegression(ClassifierMixin, Estimator):
     >>> model.score(X, y) > 0.95, model.solution_.status
     (True, 'converged')
     """
+
+    _stored_as = "SoftmaxRegression"
 
     def __init__(
         self,
@@ -145,15 +148,28 @@ class SoftmaxRegression(ClassifierMixin, Estimator):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
-        """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""
-        check_is_fitted(self)
-        softmax_file.save(self, path, dtype)
+    def _stored(self) -> tuple[npt.NDArray[np.float64], Arrays, dict[str, Any]]:
+        names = getattr(self, "feature_names_in_", np.array([])).tolist()
+        description = {"n_features": int(self.n_features_in_), "feature_names": names}
+        weights = np.concatenate([self.coef_.T.ravel(), self.intercept_])
+        return weights, {}, {"parameters": self._plain_parameters(), **description}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SoftmaxRegression:
-        """Read a model that :meth:`save` wrote. No code in the file is run."""
-        return softmax_file.load(cls, path)
+    def _of_contents(cls, contents: Contents) -> Self:
+        model = cls._of_parameters(contents.description["parameters"])
+        d, k, names = contents.description["n_features"], len(contents.labels), contents.description["feature_names"]
+        if type(d) is not int or d < 1:
+            raise ValueError("its number of features is damaged")
+        if not isinstance(names, list) or len(names) not in (0, d) or not all(isinstance(name, str) for name in names):
+            raise ValueError("its names of features are damaged")
+        contents.check_weights((d + 1) * k)
+        weights = contents.array("weights").astype(np.float64, copy=False)
+        model.classes_, model.n_features_in_ = np.array(contents.labels), d
+        if names:
+            model.feature_names_in_ = np.array(names, dtype=object)
+        model.coef_, model.intercept_ = weights[: d * k].reshape(d, k).T.copy(), weights[d * k :].copy()
+        model.solution_ = solution_of(contents, weights if model.bias else weights[: d * k])
+        return model
 
     def _compiled(self, X: Any) -> tuple[Any, npt.NDArray[np.float64], int]:
         check_is_fitted(self)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from typing import Any
 
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from dualfield.driver import Callback
 from dualfield.fields import Field
 from dualfield.fields.base import Choice, check_l1, check_l2
 from dualfield.parameters import check_limits
-from dualfield.reporting import ProgressBar
+from dualfield.reporting.training import solve_visibly, warn_of_shortfall
 from dualfield.solution import Solution
 from dualfield.solvers import Run, resolve
-from dualfield.solving import solve
 from dualfield.threads import thread_count
 
 __all__ = ["check_parameters", "train"]
@@ -57,24 +53,19 @@ def train(
                 stacklevel=3,
             )
             state = None
-    with ExitStack() as stack:
-        if estimator.verbose:
-            callbacks = [*callbacks, stack.enter_context(ProgressBar())]
-        solution = solve(
-            field,
-            estimator.solver,
-            tol=estimator.tol,
-            max_passes=estimator.max_passes,
-            callbacks=callbacks,
-            state=state,
-            random_state=estimator.random_state,
-            start=None if state is not None else start(),
-            n_jobs=estimator.n_jobs,
-        )
+    solution = solve_visibly(
+        field,
+        estimator.solver,
+        bar=bool(estimator.verbose),
+        callbacks=callbacks,
+        tol=estimator.tol,
+        max_passes=estimator.max_passes,
+        state=state,
+        random_state=estimator.random_state,
+        start=None if state is not None else start(),
+        n_jobs=estimator.n_jobs,
+    )
     estimator._run = solution.state if estimator.warm_start else None
     solution.state = None
-    # Without a confirmed objective there was no tolerance to meet: the method has none, or something went wrong.
-    fell_short = solution.status in ("max_passes", "stalled") and math.isfinite(solution.primal) and estimator.tol > 0
-    if fell_short or solution.status in ("interrupted", "diverged"):
-        warnings.warn(solution.message, ConvergenceWarning, stacklevel=3)
+    warn_of_shortfall(solution, estimator.tol, stacklevel=3)
     return solution

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import check_sample_weight, frozen
 from dualfield.features import Columns, Encoded, Vocabulary, encode
-from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_l1, check_l2, check_label_count, only_with_l1
-from dualfield.given_numbers import check_integer
-from dualfield.labels import Constraints, encode_allowed, encode_partial_labels, resolve_constraints
+from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_label_count, only_with_l1
+from dualfield.labels import encode_allowed, encode_partial_labels, resolve_constraints
 from dualfield.models.chain_layout import ChainLayout
 from dualfield.models.chain_masks import check_labels, observed_among
+from dualfield.models.spec import ChainSpec
 from dualfield.solution import Certificate
 
 __all__ = ["Chain", "frequent"]
@@ -47,23 +47,14 @@ class Chain(Field):
         One label per position; or a set of candidates (set, frozenset, list, tuple), or None where it is unknown.
     l2 : float
         Strength of the penalty, λn in the papers; zero only with a positive ``l1``.
-    state_features, transitions : {"all", "observed"}
-        Which (attribute, label) and (label, label) pairs have a weight. Of the latter, only allowed ones; candidates of
-        partial labels count as observed, but unknown labels do not.
-    bias, begin, end : bool
-        Whether labels have a bias, begin and end weight.
-    min_count : int
-        Attributes that occur at fewer positions are dropped.
     sample_weight : array, shape (n,), optional
         The ``c_i``, not negative.
-    l1 : float
-        Strength of the penalty that makes weights exactly zero; only :class:`dualfield.LBFGS` takes one.
-    constraints : Constraints, "bio" or "iobes", optional
-        Which first and last labels and which transitions are allowed.
     allowed : sequence, optional
         For each sequence None, or for each position None or the labels allowed there.
-    bigram_features : {"all", "observed"}
-        Which (bigram attribute, label, label) have a weight; of them, only allowed ones.
+    l1, constraints, state_features, transitions, bigram_features, bias, begin, end, min_count
+        Options of :class:`~dualfield.models.ChainSpec`, which says what they are. Only :class:`dualfield.LBFGS` takes
+        an ``l1``. Of transitions and bigrams only allowed ones have a weight; candidates of partial labels count as
+        observed, but unknown labels do not.
 
     Examples
     --------
@@ -82,20 +73,11 @@ class Chain(Field):
         y: Any,
         l2: float = 1.0,
         *,
-        state_features: str = "all",
-        transitions: str = "all",
-        bias: bool = True,
-        begin: bool = True,
-        end: bool = True,
-        min_count: int = 1,
         sample_weight: npt.ArrayLike | None = None,
-        l1: float = 0.0,
-        constraints: Constraints | Literal["bio", "iobes"] | None = None,
         allowed: Any = None,
-        bigram_features: str = "all",
+        **options: Any,
     ) -> None:
-        self.l1 = check_l1(l1)
-        self.l2 = check_l2(l2, self.l1)
+        self._pose(ChainSpec(l2=l2, **options))
         encoded: Encoded = encode(X)
         if len(encoded) == 0:
             raise ValueError("X has no sequences; expected at least one.")
@@ -103,27 +85,29 @@ class Chain(Field):
         self.classes, codes, self.candidates = encode_partial_labels(y, encoded.lengths)
         self.codes = frozen(codes, np.int32)
         check_label_count(len(self.classes))
-        rules = resolve_constraints(constraints, self.classes)
+        rules = resolve_constraints(self.spec.constraints, self.classes)
         self.allowed = None if allowed is None else encode_allowed(allowed, encoded.lengths, self.classes)
         if self.candidates is None:
             check_labels(self.codes, encoded.offsets, self.classes, rules, self.allowed)
         self.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
-        self.encoded = frequent(encoded, min_count)
+        self.encoded = frequent(encoded, self.spec.min_count)
         self.layout = ChainLayout.from_data(
             self.encoded,
             self.codes,
             len(self.classes),
-            state_features=state_features,
-            transitions=transitions,
-            bias=bias,
-            begin=begin,
-            end=end,
-            bigram_features=bigram_features,
+            self.spec,
             constraints=rules,
             observed=None if self.candidates is None else observed_among(self.encoded, self.candidates),
         )
         self._compile()
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+
+    @classmethod
+    def of_spec(
+        cls, spec: ChainSpec, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, allowed: Any = None
+    ) -> Chain:
+        """The problem of a spec."""
+        return cls(X, y, sample_weight=sample_weight, allowed=allowed, **spec._asdict())
 
     @classmethod
     def of_layout(
@@ -132,22 +116,22 @@ class Chain(Field):
         codes: npt.NDArray[np.int32],
         classes: npt.NDArray[Any],
         layout: ChainLayout,
-        l2: float,
-        *,
-        l1: float = 0.0,
+        spec: ChainSpec,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Chain:
         """Encoded sequences with coded labels, and weights as a given layout has them."""
         before = time.perf_counter(), time.process_time()
         field = cls.__new__(cls)
-        field.l1 = check_l1(l1)
-        field.l2 = check_l2(l2, field.l1)
+        field._pose(spec)
         field.encoded, field.codes, field.classes, field.layout = encoded, frozen(codes, np.int32), classes, layout
         field.allowed = field.candidates = None
         field.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
         field._compile()
         field.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
         return field
+
+    def _pose(self, spec: ChainSpec) -> None:
+        self.spec, self.l1, self.l2 = spec, spec.l1, spec.l2
 
     def _compile(self) -> None:
         """Make the compiled problem, and say what it is and what it offers to solvers."""
@@ -169,7 +153,7 @@ class Chain(Field):
     def with_l2(self, l2: float) -> Chain:
         """The same sequences under another penalty."""
         other = copy(self)
-        other.l2 = check_l2(l2, self.l1)
+        other._pose(self.spec.but(l2=l2))
         before = time.perf_counter(), time.process_time()
         other._compile()
         other.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
@@ -223,7 +207,6 @@ def frequent(
     known_bigrams: Vocabulary | Columns | None = None,
 ) -> Encoded:
     """Without the attributes and the bigrams that occur at fewer positions; those of ``known`` ones stay."""
-    check_integer("min_count", min_count, 1, "a positive integer")
     if min_count == 1:
         return encoded
     if encoded.bigrams is not None:

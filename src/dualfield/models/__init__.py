@@ -10,5 +10,6 @@ if TYPE_CHECKING:
     from dualfield.models.chain_model import ChainModel as ChainModel
     from dualfield.models.crfsuite_model import read_crfsuite_model as read_crfsuite_model
     from dualfield.models.graph_layout import GraphLayout as GraphLayout
+    from dualfield.models.spec import ChainSpec as ChainSpec
 
 __all__, __getattr__, __dir__ = deferred(__name__, written_imports())

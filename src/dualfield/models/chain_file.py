@@ -1,39 +1,33 @@
-"""A trained chain as arrays and a description, for its model file."""
+"""A trained chain as arrays and a description, and back: with NumPy, on top of what the reader has checked."""
 
 from __future__ import annotations
 
-import json
-import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dualfield import _core
 from dualfield.features import Columns, Vocabulary
 from dualfield.labels import Constraints
 from dualfield.models.bigram_layout import BigramLayout
-from dualfield.models.chain_contents import MASKS, ChainContents, chain_contents, read_chain
+from dualfield.models.chain_contents import GIVEN, MASKS, ChainContents
 from dualfield.models.chain_layout import ChainLayout
-from dualfield.models.model_file import DAMAGED, clause, refusal, write_model
-from dualfield.models.model_parts import array_of, check_dtype, parts_of, plain_solution, rounded, solution_of
+from dualfield.models.model_file import Arrays
+from dualfield.models.schema import Contents
+from dualfield.models.spec import ChainSpec
 
-if TYPE_CHECKING:
-    from dualfield.models.model_file import Arrays
+__all__ = ["arrays_of", "description_of", "layout_of", "parameters_of", "vocabularies_of"]
 
-__all__ = ["load", "model_of", "plain_constraints", "save"]
+Names = Vocabulary | Columns
 
 
-def save(crf: Any, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> None:
-    """Write a fitted model."""
-    check_dtype(dtype)
-    layout, vocabulary = crf.layout_, crf.vocabulary_
-    arrays: Arrays = {"weights": rounded(crf.weights_, dtype), "transitions": layout.transitions}
+def arrays_of(layout: ChainLayout, vocabulary: Names, bigrams: Names | None) -> Arrays:
+    """The arrays of a file beside the weights."""
+    arrays: Arrays = {"transitions": layout.transitions}
     if layout.rows is not None:
         arrays["row_starts"], arrays["row_labels"] = layout.rows
     if isinstance(vocabulary, Vocabulary):
         arrays.update(vocabulary.to_bytes_arrays())
-    bigrams = crf.bigram_vocabulary_
     if layout.bigrams is not None:
         arrays["bigram_pairs"] = layout.bigrams.pairs
         if layout.bigrams.starts is not None:
@@ -42,70 +36,58 @@ def save(crf: Any, path: str | os.PathLike[str], dtype: npt.DTypeLike) -> None:
         arrays.update({f"bigram_{name}": array for name, array in bigrams.to_bytes_arrays().items()})
     if layout.constraints is not None:
         arrays.update({f"allowed_{name}": getattr(layout.constraints, name).astype(np.uint8) for name in MASKS})
-    description = {
-        "estimator": "ChainCRF",
-        "parameters": crf._plain_parameters(),
-        "classes": crf.classes_.tolist(),
-        "columns": None if isinstance(vocabulary, Vocabulary) else len(vocabulary),
+    return arrays
+
+
+def description_of(
+    parameters: dict[str, Any], layout: ChainLayout, vocabulary: Names, bigrams: Names | None
+) -> dict[str, Any]:
+    """What a description says of a chain, but for its recipe; ``parameters`` are plain, except for constraints."""
+    rules = parameters["constraints"]
+    if isinstance(rules, Constraints):
+        known = layout.constraints is not None and set(rules.labels) == set(layout.constraints.labels)
+        masks = {name: getattr(rules, name).astype(int).tolist() for name in MASKS}
+        parameters = parameters | {"constraints": GIVEN if known else {"labels": list(rules.labels), **masks}}
+    columns = {"columns": vocabulary} if bigrams is None else {"columns": vocabulary, "bigram_columns": bigrams}
+    return {
+        "parameters": parameters,
         "layout": {name: getattr(layout, name) for name in ("bias", "begin", "end")},
-        "column_features": crf.column_features_,
-        "solution": plain_solution(crf.solution_),
+        **{name: None if isinstance(names, Vocabulary) else len(names) for name, names in columns.items()},
     }
-    if bigrams is not None:
-        description["bigram_columns"] = None if isinstance(bigrams, Vocabulary) else len(bigrams)
-    as_read = json.loads(json.dumps(description))
-    try:
-        chain_contents(os.fspath(path), parts_of(arrays), as_read)
-    except DAMAGED as error:
-        raise ValueError(f"the model cannot be saved: {clause(error)}.") from error
-    write_model(path, arrays, description)
 
 
-def load(kind: type[Any], path: str | os.PathLike[str]) -> Any:
-    """Read a model, or refuse it in a sentence."""
-    contents = read_chain(path)
-    try:
-        return model_of(kind, contents)
-    except DAMAGED as error:  # parameters that only an estimator looks at
-        raise refusal(path, "ChainCRF", error) from error
+def parameters_of(contents: ChainContents, layout: ChainLayout) -> tuple[ChainSpec, dict[str, Any]]:
+    """What the model is, and how training was asked for."""
+    spec = contents.spec
+    if contents.file.description["parameters"].get("constraints") == GIVEN:
+        spec = spec.but(constraints=layout.constraints)
+    return spec, contents.training
 
 
-def model_of(kind: type[Any], contents: ChainContents) -> Any:
-    """The model that a file holds, with arrays of its own."""
-    description, arrays = contents.description, {name: array_of(part) for name, part in contents.parts.items()}
-    crf = kind._of_parameters(description["parameters"])
-    classes = np.array(contents.labels)
-    vocabulary = _vocabulary_of(arrays, description["columns"], "vocabulary")
-    rows = None if contents.rows is None else (arrays["row_starts"], arrays["row_labels"])
-    bias, begin, end = (description["layout"][name] for name in ("bias", "begin", "end"))
-    rules = None
-    if "allowed_transitions" in arrays:
-        rules = Constraints(contents.labels, **{name: arrays[f"allowed_{name}"].astype(bool) for name in MASKS})
-    bigram_vocabulary, pairs = None, None
+def layout_of(contents: ChainContents) -> ChainLayout:
+    """Which weights there are, with arrays of its own."""
+    file, n_labels = contents.file, len(contents.file.labels)
+    rows = None if contents.rows is None else (file.array("row_starts"), file.array("row_labels"))
+    rules, pairs = None, None
+    if contents.masks is not None:
+        rules = Constraints(file.labels, **{name: file.array(f"allowed_{name}").astype(bool) for name in MASKS})
     if contents.bigrams is not None:
-        bigram_vocabulary = _vocabulary_of(arrays, description["bigram_columns"], "bigram_vocabulary")
-        starts = arrays.get("bigram_starts")
-        pairs = BigramLayout(contents.bigrams.size, len(classes), arrays["bigram_pairs"], starts)
-    size, transitions = contents.n_attributes, arrays["transitions"]
-    layout = ChainLayout(size, len(classes), transitions, rows, bias, begin, end, rules, pairs)
-    weights = arrays["weights"].astype(np.float64, copy=False)
-    crf.classes_, crf.vocabulary_, crf.layout_, crf.weights_ = classes, vocabulary, layout, weights
-    crf.bigram_vocabulary_ = bigram_vocabulary
-    crf.column_features_ = description["column_features"]
-    crf.solution_ = solution_of(description["solution"], weights)
-    return crf
+        starts = None if contents.bigrams.starts is None else file.array("bigram_starts")
+        pairs = BigramLayout(contents.bigrams.size, n_labels, file.array("bigram_pairs"), starts)
+    transitions = file.array("transitions")
+    return ChainLayout(contents.n_attributes, n_labels, transitions, rows, *contents.switches, rules, pairs)
 
 
-def _vocabulary_of(arrays: Arrays, columns: int | None, name: str) -> Vocabulary | Columns:
-    """The names of attributes, or how many columns there are."""
+def vocabularies_of(contents: ChainContents) -> tuple[Names, Names | None]:
+    """The names of attributes and of bigrams, or how many columns there are."""
+    file, bigrams = contents.file, None
+    if contents.bigrams is not None:
+        bigrams = _vocabulary(file, file.description["bigram_columns"], "bigram_vocabulary")
+    return _vocabulary(file, file.description["columns"], "vocabulary"), bigrams
+
+
+def _vocabulary(file: Contents, columns: int | None, name: str) -> Names:
     if columns is not None:
         return Columns(columns)
     # not the names of the contents, which would keep the whole file in memory
-    return Vocabulary.from_core(_core.Names(arrays[f"{name}_text"], arrays[f"{name}_offsets"]))
-
-
-def plain_constraints(given: Any) -> Any:
-    """Constraints as JSON has them: a name, or labels and 0/1 masks."""
-    if not isinstance(given, Constraints):
-        return given
-    return {"labels": list(given.labels), **{name: getattr(given, name).astype(int).tolist() for name in MASKS}}
+    return Vocabulary.from_core(_core.Names(file.array(f"{name}_text"), file.array(f"{name}_offsets")))

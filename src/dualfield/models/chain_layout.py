@@ -19,6 +19,7 @@ from dualfield.labels import Constraints
 from dualfield.memory import check_memory
 from dualfield.models.bigram_layout import BigramLayout
 from dualfield.models.chain_masks import Observed, constrain
+from dualfield.models.spec import ChainSpec
 
 __all__ = ["ChainLayout"]
 
@@ -65,35 +66,27 @@ class ChainLayout:
         encoded: Encoded,
         codes: npt.NDArray[np.int32],
         n_labels: int,
+        spec: ChainSpec,
         *,
-        state_features: str,
-        transitions: str,
-        bias: bool,
-        begin: bool,
-        end: bool,
-        bigram_features: str = "all",
         constraints: Constraints | None = None,
         observed: Observed | None = None,
     ) -> ChainLayout:
         """Choose the weights for labelled data; ``codes`` are its labels, position after position.
 
-        ``observed`` stands for the pairs that occur where labels are known in part.
+        ``constraints`` are those of ``spec`` for these labels. ``observed`` stands for the pairs that occur where
+        labels are known in part.
         """
-        given = {"state_features": state_features, "transitions": transitions, "bigram_features": bigram_features}
-        for name, value in given.items():
-            if value not in ("all", "observed"):
-                raise ValueError(f"{name} must be 'all' or 'observed'; got {value!r}.")
         n_attributes = len(encoded.vocabulary)
         check_memory(
-            _BYTES * n_attributes * (n_labels if state_features == "all" else 1),
+            _BYTES * n_attributes * (n_labels if spec.state_features == "all" else 1),
             f"a model of {n_attributes:,} attributes and {n_labels} labels",
             "lower hash_bits, or have fewer attributes",
         )
         rows = None
-        if state_features == "observed":
+        if spec.state_features == "observed":
             seen, labels = (encoded, codes) if observed is None else (observed.positions, observed.codes)
             rows = _core.observed_pairs(seen.offsets, seen.indptr, seen.indices, n_attributes, n_labels, labels)
-        if transitions == "all":
+        if spec.transitions == "all":
             flat = np.arange(n_labels * n_labels, dtype=np.int32)
         elif observed is not None:
             flat = observed.transitions
@@ -106,9 +99,9 @@ class ChainLayout:
             flat = flat[constraints.transitions.ravel()[flat]]
         pairs = None
         if encoded.bigrams is not None:
-            candidates = None if observed is None else observed.candidates
-            pairs = BigramLayout.from_data(encoded.bigrams, codes, n_labels, bigram_features, constraints, candidates)
-        return cls(n_attributes, n_labels, flat, rows, bool(bias), bool(begin), bool(end), constraints, pairs)
+            which, candidates = spec.bigram_features, None if observed is None else observed.candidates
+            pairs = BigramLayout.from_data(encoded.bigrams, codes, n_labels, which, constraints, candidates)
+        return cls(n_attributes, n_labels, flat, rows, spec.bias, spec.begin, spec.end, constraints, pairs)
 
     def __post_init__(self) -> None:
         # The compiled rows check themselves once, so that predicting a short sentence costs little.

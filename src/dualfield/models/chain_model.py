@@ -6,7 +6,6 @@ scikit-learn's contract added; the command line uses it as it is, and so starts 
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,7 +21,12 @@ from dualfield.given_numbers import check_integer
 from dualfield.labels import encode_allowed, encode_labels
 from dualfield.models import chain_answers, chain_file
 from dualfield.models.chain_answers import Entity
+from dualfield.models.chain_contents import CHAIN, ChainContents, chain_contents
 from dualfield.models.chain_layout import ChainLayout
+from dualfield.models.model_file import Arrays
+from dualfield.models.schema import Contents
+from dualfield.models.spec import ChainSpec
+from dualfield.models.stored_model import StoredModel, solution_of
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.threads import in_parts, in_ranges
@@ -39,42 +43,45 @@ class ChainProblem(Protocol):
     l1: float
 
 
-class ChainModel:
+class ChainModel(StoredModel):
     """The weights of a chain, what they belong to, and every question that can be asked of them.
 
     Parameters
     ----------
-    parameters : mapping
-        Those of :class:`~dualfield.ChainCRF` that it was trained with, as JSON has them: strings and numbers.
+    spec : ChainSpec
+        What the model is.
+    training : mapping
+        How training was asked for, as JSON has it: ``solver``, ``tol`` and so on, as :class:`~dualfield.ChainCRF` has
+        them.
 
     Attributes
     ----------
     classes_, weights_, vocabulary_, bigram_vocabulary_, layout_, solution_
         As :class:`~dualfield.ChainCRF` describes them.
     column_features_ : dict or None
-        How a column file becomes X: a :class:`~dualfield.models.recipe.Recipe` as plain data.
+        How a file becomes X, see :mod:`dualfield.models.recipe`.
     """
 
+    _stored_as = CHAIN
     n_jobs: int | None = 1
     classes_: npt.NDArray[Any]
     weights_: npt.NDArray[np.float64]
     vocabulary_: Vocabulary | Columns
     bigram_vocabulary_: Vocabulary | Columns | None = None
     layout_: ChainLayout
-    solution_: Solution
     column_features_: dict[str, Any] | None
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
-        self._parameters = dict(parameters)
+    def __init__(self, spec: ChainSpec, training: Mapping[str, Any]) -> None:
+        self._spec, self._training = spec, dict(training)
 
     @classmethod
-    def _of_parameters(cls, plain: Mapping[str, Any]) -> Self:
-        """A model yet without weights, from what :meth:`_plain_parameters` gave."""
-        return cls(plain)
+    def _of_spec(cls, spec: ChainSpec, training: Mapping[str, Any]) -> Self:
+        """A model yet without weights."""
+        return cls(spec, training)
 
     def _plain_parameters(self) -> dict[str, Any]:
-        """The parameters as JSON has them."""
-        return dict(self._parameters)
+        """The parameters as JSON has them, except for constraints."""
+        return {**self._spec._asdict(), **self._training}
 
     def _take(self, field: ChainProblem, solution: Solution) -> Self:
         """Become the model of a solution of the field."""
@@ -103,13 +110,6 @@ class ChainModel:
             pairs, used = self.layout_.bigrams.without_empty_rows()
             self.layout_ = replace(self.layout_, bigrams=pairs)
             self.bigram_vocabulary_ = _kept(self.bigram_vocabulary_, used)
-
-    def _check_fitted(self) -> None:
-        """Refuse an estimator that has no weights yet, in scikit-learn's words."""
-        if not hasattr(self, "weights_"):
-            from sklearn.utils.validation import check_is_fitted
-
-            check_is_fitted(self)
 
     @property
     def n_nonzero_weights_(self) -> int:
@@ -255,15 +255,31 @@ class ChainModel:
             np.average(found == codes, weights=None if weights is None else np.repeat(weights, encoded.lengths))
         )
 
-    def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
-        """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""
-        self._check_fitted()
-        chain_file.save(self, path, dtype)
+    def _stored(self) -> tuple[npt.NDArray[np.float64], Arrays, dict[str, Any]]:
+        parts = self.layout_, self.vocabulary_, self.bigram_vocabulary_
+        description = chain_file.description_of(self._plain_parameters(), *parts)
+        return self.weights_, chain_file.arrays_of(*parts), {**description, "column_features": self.column_features_}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that ``save`` wrote. No code in the file is run."""
-        return chain_file.load(cls, path)
+    def _check_contents(cls, contents: Contents) -> None:
+        chain = chain_contents(contents)  # without a copy of the weights
+        cls._of_spec(chain.spec, chain.training)
+
+    @classmethod
+    def _of_contents(cls, contents: Contents) -> Self:
+        return cls._of_chain(chain_contents(contents))
+
+    @classmethod
+    def _of_chain(cls, contents: ChainContents) -> Self:
+        """The model that a file holds, with arrays of its own."""
+        layout = chain_file.layout_of(contents)
+        crf = cls._of_spec(*chain_file.parameters_of(contents, layout))
+        crf.classes_, crf.layout_ = np.array(contents.file.labels), layout
+        crf.vocabulary_, crf.bigram_vocabulary_ = chain_file.vocabularies_of(contents)
+        crf.weights_ = contents.file.array("weights").astype(np.float64, copy=False)
+        crf.column_features_ = contents.file.description["column_features"]
+        crf.solution_ = solution_of(contents.file, crf.weights_)
+        return crf
 
     def _labelled(self, decode: Callable[[int, int], npt.NDArray[Any]], encoded: Encoded) -> list[list[Any]]:
         """The labels of each sequence; ``decode(first, last)`` gives their codes."""

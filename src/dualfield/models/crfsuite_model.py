@@ -30,6 +30,7 @@ from dualfield.io.atomic import PathLike
 from dualfield.io.content import CRFSUITE, read_packed
 from dualfield.models.chain_layout import ChainLayout
 from dualfield.models.chain_model import ChainModel
+from dualfield.models.spec import ChainSpec
 from dualfield.solution import Solution
 
 __all__ = ["read_crfsuite_model"]
@@ -38,10 +39,7 @@ _TYPE, _VERSION = b"FOMC", 100
 _HEADER_SIZE, _CHUNK_SIZE = 48, 12
 _CQDB_HEADER_SIZE, _CQDB_TABLES, _CQDB_BYTE_ORDER = 24, 256 * 8, 0x62445371
 _STATE, _TRANSITION = 0, 1
-_PARAMETERS = {
-    **{"state_features": "observed", "transitions": "observed"},
-    **{"bias": False, "begin": False, "end": False, "solver": "auto"},
-}
+_SPEC = ChainSpec(state_features="observed", transitions="observed", bias=False, begin=False, end=False)
 _FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("destination", "<u4"), ("weight", "<f8")])
 
 Numbers = npt.NDArray[np.int64]
@@ -156,7 +154,7 @@ def _model(kind: type[Model], name: str, file: _File) -> Model:
     pairs, state_weights = _sorted("state", flat, features["weight"][chosen])
     starts = np.searchsorted(pairs, np.arange(n_attributes + 1, dtype=np.int64) * n_labels).astype(np.int64)
 
-    crf = kind._of_parameters(_PARAMETERS)
+    crf = kind._of_spec(_SPEC, {"solver": "auto"})
     crf.classes_, crf.vocabulary_ = classes, vocabulary
     rows = starts, (pairs % n_labels).astype(np.int32)
     crf.layout_ = ChainLayout(n_attributes, n_labels, transitions.astype(np.int32), rows, False, False, False)

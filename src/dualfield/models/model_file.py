@@ -28,11 +28,12 @@ from dualfield.models.checksum import UNSET, file_checksum, with_checksum
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, "npt.NDArray[Any]"]
 
 __all__ = [
     "DAMAGED",
     "FORMAT_VERSION",
+    "Arrays",
     "Part",
     "clause",
     "has_checksum",
@@ -73,7 +74,11 @@ def write_model(path: str | os.PathLike[str], arrays: Arrays, description: dict[
     """
     import numpy as np
 
-    metadata = {"format": _MARK, "format_version": str(FORMAT_VERSION), "model": json.dumps(description)}
+    metadata = {
+        "format": _MARK,
+        "format_version": str(FORMAT_VERSION),
+        "model": json.dumps(description, sort_keys=True),
+    }
     header: dict[str, Any] = {"__metadata__": metadata | {"checksum": UNSET}}
     end = 0
     ordered = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # the wider first: all lie aligned

@@ -1,7 +1,12 @@
 """How a column file becomes attributes: what a model that was trained on one remembers, as plain data.
 
-A :class:`Recipe` says how the file is laid out, which column is the label, and which template makes the attributes.
-Training makes it, the model file keeps it as ``column_features``, and ``tag`` and ``eval`` go by it.
+``column_features_`` of a model, and ``column_features`` of its file, are one of three things:
+
+- None: X was given by a program, and no file can be read.
+- ``{"attributes": FORMAT}``: files hold the attributes themselves; the format is "attributes" or "jsonl".
+- :meth:`Recipe.to_dict`: how files are laid out, which column is the label, and which template makes the attributes.
+
+Training makes it, and ``tag`` and ``eval`` go by it.
 """
 
 from __future__ import annotations
@@ -12,11 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from dualfield import io
 from dualfield.features.templates.compiled import compile_template
 from dualfield.given_numbers import check_integer
+from dualfield.io.column_layout import column_layout
 
 if TYPE_CHECKING:
     from dualfield.features import Columns, Encoded, Template, Tokens, Vocabulary
 
-__all__ = ["Layout", "Recipe", "recipe_of"]
+__all__ = ["Layout", "Recipe", "Vocabularies", "checked_column_features", "recipe_of"]
+
+_MOST_COLUMNS = 2**31 - 1
+_MOST_HASH_BITS = 30
 
 
 class Vocabularies(Protocol):
@@ -147,3 +156,42 @@ def recipe_of(plain: object) -> Recipe:
 def _number(plain: object) -> int:
     """A number of a model file: JSON may hold Infinity and fractions in its place."""
     return check_integer("a number of columns or of bits", plain, 0, "an integer, not negative")
+
+
+def checked_column_features(plain: Any, bigrams: bool) -> Recipe | None:
+    """The recipe of a model file, or None where there is none; ``bigrams``: whether the model has weights for them.
+
+    Raises
+    ------
+    ValueError
+        Where no file can be read by it.
+    """
+    if plain is None or (isinstance(plain, dict) and set(plain) == {"attributes"}):
+        if plain is not None and plain["attributes"] not in ("attributes", "jsonl"):
+            raise ValueError(f"its files would have the format {plain['attributes']!r}, which is unknown")
+        return None
+    recipe = recipe_of(plain)
+    _check(recipe, bigrams)
+    return recipe
+
+
+def _check(recipe: Recipe, bigrams: bool) -> None:
+    """Refuse a recipe by which no file can be read."""
+    if recipe.layout.format == "jsonl":
+        recipe.layout.check_bare()
+    else:
+        column_layout(*recipe.layout)
+    "".join(text or "" for text in recipe.layout).encode()
+    fewest, most = recipe.widths
+    if fewest < 1 or most > _MOST_COLUMNS:
+        raise ValueError(f"its files would have {most} columns")
+    if any(column >= fewest for column in recipe.columns):
+        raise ValueError(f"its template sees the columns {recipe.columns}, of {fewest} that every line has")
+    if recipe.hash_bits is not None and not 1 <= recipe.hash_bits <= _MOST_HASH_BITS:
+        raise ValueError(f"expected hash_bits from 1 to {_MOST_HASH_BITS}, found {recipe.hash_bits}")
+    for rule in recipe.plain_template["rules"]:
+        cells = [piece for piece in rule["pieces"] if not isinstance(piece, str)]
+        if any(cell["column"] >= len(recipe.columns) for cell in cells):
+            raise ValueError("its template refers to a column that it does not see")
+        if cells and rule["kind"] != "unigram" and not bigrams:
+            raise ValueError("its template makes bigrams, which it has no weights for")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-import warnings
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 
 from dualfield.compat.sklearn_crfsuite.feature_set import crfsuite_layout
 from dualfield.compat.sklearn_crfsuite.metrics import flat_accuracy_score
@@ -27,8 +25,8 @@ from dualfield.features import encode
 from dualfield.fields import Chain
 from dualfield.io.atomic import check_writable
 from dualfield.labels import encode_labels
-from dualfield.reporting import ProgressBar
-from dualfield.solving import solve
+from dualfield.models.spec import ChainSpec
+from dualfield.reporting.training import solve_visibly, warn_of_shortfall
 
 __all__ = ["CRF"]
 
@@ -178,18 +176,17 @@ class CRF(BaseEstimator):
             all_transitions=bool(self.all_possible_transitions),
             min_freq=number("min_freq", self.min_freq, 0.0),
         )
-        field = Chain.of_layout(encoded, codes, classes, layout, model.l2, l1=model.l1)
+        field = Chain.of_layout(encoded, codes, classes, layout, ChainSpec.of(model))
         callbacks: list[Any] = []
         if algorithm == "l2sgd":
             callbacks.append(_Flat(count("period", self.period, 10), delta_of(self, algorithm)))
-        with ExitStack() as stack:
-            if self.verbose:
-                callbacks.append(stack.enter_context(ProgressBar()))
-            solution = solve(field, model.solver, model.tol, model.max_passes, callbacks, random_state=0)
+        limits = {"tol": model.tol, "max_passes": model.max_passes}
+        solution = solve_visibly(
+            field, model.solver, bar=bool(self.verbose), callbacks=callbacks, random_state=0, **limits
+        )
         solution.state = None
-        unfinished = solution.status == "max_passes" and self.max_iterations is None and math.isfinite(solution.primal)
-        if unfinished or solution.status in ("interrupted", "diverged"):
-            warnings.warn(solution.message, ConvergenceWarning, stacklevel=2)
+        wanted = ("stalled",) if self.max_iterations is None else ("stalled", "max_passes")
+        warn_of_shortfall(solution, model.tol, expected=wanted)
         self.chain_crf_ = model._take(field, solution)
         self._labels = list(dict.fromkeys(chain.from_iterable(labels)))
         held_out = None if X_dev is None else (list(y_dev), self.predict(X_dev).tolist())

@@ -1,0 +1,53 @@
+"""Solving in view of a person: a progress bar on the way, and a warning where the result is not what was asked for."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Collection, Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from dualfield.driver import Callback
+from dualfield.fields import Field
+from dualfield.solution import Solution
+from dualfield.solving import solve
+
+__all__ = ["solve_visibly", "warn_of_shortfall"]
+
+
+def solve_visibly(
+    field: Field, solver: Any = "auto", *, bar: bool, callbacks: Iterable[Callback] = (), **options: Any
+) -> Solution:
+    """What :func:`dualfield.solve` does, with a progress bar if ``bar`` says so."""
+    with ExitStack() as stack:
+        if bar:
+            from dualfield.reporting.progress import ProgressBar  # rich, which takes a while to import
+
+            callbacks = [*callbacks, stack.enter_context(ProgressBar())]
+        return solve(field, solver=solver, callbacks=callbacks, **options)
+
+
+def warn_of_shortfall(
+    solution: Solution, tol: float, *, expected: Collection[str] = (), of: str = "", stacklevel: int = 2
+) -> None:
+    """Warn, as scikit-learn does, of a run that was interrupted, diverged, or ended before ``tol``.
+
+    Parameters
+    ----------
+    solution : Solution
+        How it ended. Without a confirmed objective there was no tolerance to meet: the method has none.
+    tol : float
+        What was asked for; 0 is to go on to the last pass.
+    expected : collection of str
+        A status that the caller has asked for, such as "max_passes".
+    of : str
+        Which of several runs it is, to begin the message with.
+    stacklevel : int
+        Whose line is shown: 2 is that of the caller of this function.
+    """
+    asked = {"max_passes", "stalled"} - set(expected) if math.isfinite(solution.primal) and tol > 0 else set()
+    if solution.status in asked | {"interrupted", "diverged"}:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(of + solution.message, ConvergenceWarning, stacklevel=stacklevel + 1)

@@ -193,3 +193,13 @@ def test_out_of_fold_predictions_of_sequences_of_equal_length() -> None:
     X, y = X[1:], y[1:]
     found = cross_val_predict(ChainCRF(random_state=0), X, y, cv=KFold(2))
     assert np.shape(found) == (11, 1)
+
+
+def test_a_subclass_may_have_other_parameters() -> None:
+    class Observed(ChainCRF):
+        def __init__(self, strength: float = 2.0) -> None:
+            super().__init__(l2=strength, transitions="observed")
+            self.strength = strength
+
+    crf = clone(Observed(strength=3.0))
+    assert (crf.get_params(), crf.l2, crf.transitions, crf.begin) == ({"strength": 3.0}, 3.0, "observed", True)

@@ -18,10 +18,24 @@ from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
 from dualfield.solvers import Solver
 
-__all__ = ["ChainCRF"]
+__all__ = ["ChainCRF", "ChainParameters"]
 
 
-class ChainCRF(StructuredEstimator, ChainModel):
+class ChainParameters(StructuredEstimator):
+    """The parameters of :class:`~dualfield.models.ChainSpec`, as attributes of an estimator."""
+
+    state_features: str
+    transitions: str
+    bias: bool
+    begin: bool
+    end: bool
+    min_count: int
+    l1: float
+    constraints: Constraints | Literal["bio", "iobes"] | None
+    bigram_features: str
+
+
+class ChainCRF(ChainParameters, ChainModel):
     """A linear-chain conditional random field.
 
     For a sequence x of length T, the labels y have probability ``p(y | x) ∝ exp(score(x, y))``, where the score sums
@@ -99,6 +113,9 @@ class ChainCRF(StructuredEstimator, ChainModel):
     True
     """
 
+    l2: float
+    warm_start: bool
+
     def __init__(
         self,
         l2: float = 1.0,
@@ -119,23 +136,7 @@ class ChainCRF(StructuredEstimator, ChainModel):
         constraints: Constraints | Literal["bio", "iobes"] | None = None,
         bigram_features: str = "all",
     ) -> None:
-        self.l2 = l2
-        self.solver = solver
-        self.tol = tol
-        self.max_passes = max_passes
-        self.state_features = state_features
-        self.transitions = transitions
-        self.bias = bias
-        self.begin = begin
-        self.end = end
-        self.min_count = min_count
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.l1 = l1
-        self.constraints = constraints
-        self.bigram_features = bigram_features
+        self._keep(locals())
 
     def fit(
         self,

@@ -12,8 +12,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.core_arrays import as_numbers
-from dualfield.estimators.chain_crf import ChainCRF
-from dualfield.estimators.contract import StructuredEstimator
+from dualfield.estimators.chain_crf import ChainCRF, ChainParameters
 from dualfield.features import Encoded, encode
 from dualfield.labels import Constraints
 from dualfield.metrics import chunk_scores, token_accuracy
@@ -29,7 +28,7 @@ __all__ = ["ChainCRFCV"]
 Scoring = Literal["accuracy", "f1"] | Callable[[Any, Any], float]
 
 
-class ChainCRFCV(StructuredEstimator):
+class ChainCRFCV(ChainParameters):
     """A :class:`ChainCRF` whose ``l2`` is the best of several by cross-validation.
 
     In each fold one regularisation path (:func:`dualfield.l2_path`) trains all penalties, from the largest to the
@@ -74,6 +73,10 @@ class ChainCRFCV(StructuredEstimator):
     (True, (3, 3))
     """
 
+    l2s: Iterable[float]
+    cv: Any
+    scoring: Scoring
+
     def __init__(
         self,
         l2s: Iterable[float] = (100.0, 10.0, 1.0, 0.1, 0.01),
@@ -95,24 +98,7 @@ class ChainCRFCV(StructuredEstimator):
         constraints: Constraints | Literal["bio", "iobes"] | None = None,
         bigram_features: str = "all",
     ) -> None:
-        self.l2s = l2s
-        self.cv = cv
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_passes = max_passes
-        self.state_features = state_features
-        self.transitions = transitions
-        self.bias = bias
-        self.begin = begin
-        self.end = end
-        self.min_count = min_count
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.l1 = l1
-        self.constraints = constraints
-        self.bigram_features = bigram_features
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> ChainCRFCV:
         """Choose ``l2`` on held-out parts, then train on all sequences."""

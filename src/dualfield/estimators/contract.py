@@ -18,6 +18,19 @@ __all__ = ["Estimator", "StructuredEstimator"]
 class Estimator(BaseEstimator):
     """An estimator that may keep a solver's run from one fit to the next."""
 
+    solver: str | solvers.Solver
+    tol: float
+    max_passes: int
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Keep the parameters of ``__init__``, whose locals are given, as they are: scikit-learn asks for that."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
+
     def __getstate__(self) -> dict[str, Any]:
         # A pickle carries the weights, not the solver's state.
         return {name: value for name, value in super().__getstate__().items() if name != "_run"}

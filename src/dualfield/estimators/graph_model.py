@@ -28,7 +28,7 @@ from dualfield.models.schema import Contents
 from dualfield.models.stored_model import StoredModel, solution_of
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
-from dualfield.solvers import Solver, resolve
+from dualfield.solvers import resolve
 from dualfield.solving import solve
 from dualfield.threads import in_parts, in_ranges, joined
 
@@ -44,15 +44,9 @@ class GraphModel(StructuredEstimator, StoredModel):
     """
 
     l2: float
-    solver: str | Solver
     inference: str
     edge_weights: str
     bias: bool
-    tol: float
-    max_passes: int
-    n_jobs: int | None
-    random_state: int | np.random.RandomState | None
-    verbose: int
     edge_l2: float | None
     prediction: str
     table_budget: int

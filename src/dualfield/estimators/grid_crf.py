@@ -83,25 +83,7 @@ table_budget, damping, max_sweeps, inference_tol, warm_start
         inference_tol: float = 1e-8,
         warm_start: bool = False,
     ) -> None:
-        self.l2 = l2
-        self.solver = solver
-        self.inference = inference
-        self.edge_weights = edge_weights
-        self.bias = bias
-        self.tol = tol
-        self.max_passes = max_passes
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.neighbours = neighbours
-        self.edge_features = edge_features
-        self.edge_l2 = edge_l2
-        self.prediction = prediction
-        self.table_budget = table_budget
-        self.damping = damping
-        self.max_sweeps = max_sweeps
-        self.inference_tol = inference_tol
-        self.warm_start = warm_start
+        self._keep(locals())
 
     def encode(self, X: Any, edge_features: Iterable[npt.ArrayLike] | None = None) -> EncodedGrids:
         """Encode images once, for any number of later calls of ``fit`` and ``predict``.

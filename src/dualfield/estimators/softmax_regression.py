@@ -81,6 +81,10 @@ class SoftmaxRegression(ClassifierMixin, Estimator, StoredModel):
     """
 
     _stored_as = "SoftmaxRegression"
+    l2: float
+    l1: float
+    bias: bool
+    warm_start: bool
 
     def __init__(
         self,
@@ -95,16 +99,7 @@ class SoftmaxRegression(ClassifierMixin, Estimator, StoredModel):
         verbose: int = 0,
         l1: float = 0.0,
     ) -> None:
-        self.l2 = l2
-        self.solver = solver
-        self.tol = tol
-        self.max_passes = max_passes
-        self.bias = bias
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.l1 = l1
+        self._keep(locals())
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> SoftmaxRegression:
         """Train on points X, shape (n, d), dense or sparse, with classes y, shape (n,).

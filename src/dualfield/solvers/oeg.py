@@ -51,21 +51,8 @@ class OEG(DualSolver):
     refresh_every : int
         After every so many passes, a full pass computes w, the entropies and all gaps afresh, as the confirming pass
         does; 0: none but that one.
-    accelerate : bool
-        Work on proximal problems ``P(w) + κ/2 ‖w − z‖²``, a pass or some each, and extrapolate z between them (Lin,
-        Mairal & Harchaoui 2015). κ adapts itself. Under weak regularisation this saves most of the passes; under
-        strong it costs little. Two vectors of floats as long as the weights.
-    n_jobs : int or None
-        Threads; −1 for all cores; None for what the caller asks for.
-        With more than one, up to 4 blocks a thread are updated at a time from the same
-        weights, fewer where blocks have much in common, and each step reckons with the curvature of the others, as
-        measured; now and then a window may lower the dual.
-        The result depends on how many threads there are, but not on their timing.
-    memory : {"auto", "float32", "float64"}
-        How the duals are kept. In float32 they take half the memory; all arithmetic is in float64, and so are the
-        certificates, which then reach a relative gap of about 1e-7, or less far under weak penalties. "auto": float32
-        where float64 would take more than 64 MB and the tolerance is 1e-7 or more, until it proves too coarse; the
-        message of the solution says so.
+    accelerate, n_jobs, memory
+        As for :class:`SDCA`.
     step : {"secant", "published"}
         How a block's η changes after a success: by a factor 1.25 up or down, as the slope of the dual along the step
         says; or up by 1.05, as published.

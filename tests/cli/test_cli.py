@@ -52,6 +52,14 @@ def test_options_reach_the_model(command, files):
     assert crf.layout_.rows is not None
 
 
+def test_weights_can_be_left_out_by_option_and_by_file(command, files):
+    (files / "options.toml").write_text("begin = false\n")
+    options = ["--no-bias", "--end", "--config", files / "options.toml", "--quiet"]
+    assert command("train", files / "train.txt", "--features", "pos", "-o", files / "m", *options)[0] == 0
+    layout = ChainCRF.load(files / "m").layout_
+    assert (layout.bias, layout.begin, layout.end) == (False, False, True)
+
+
 def test_tag_appends_the_predicted_label(command, files, model):
     code, out, _ = command("tag", files / "test.txt", "-m", model)
     assert code == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dualfield import SDCA, ChainCRF, fields
+from dualfield import SDCA, ChainCRF, fields, solvers
 from dualfield.datasets import travel_sentences
 from dualfield.features import encode
 from tests.sequences import as_arrays, as_dicts, labelled_sequences
@@ -222,3 +222,15 @@ def test_what_constraints_do_not_offer_is_refused_by_name_at_the_first_call(solv
     crf = ChainCRF(solver=solver, constraints="bio", random_state=0)
     with pytest.raises(TypeError, match="which Chain with constraints does not offer"):
         crf.partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("solver", "match"),
+    [(solvers.IDAL(), "IDAL needs .*Chain with constraints"), (SDCA(init="product"), "Chain with constraints")],
+    ids=repr,
+)
+def test_a_first_batch_with_constraints_is_refused_by_name(solver: Any, match: str) -> None:
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["B-X", "I-X"], ["O", "B-X"]]
+    for start in (ChainCRF.fit, ChainCRF.partial_fit):
+        with pytest.raises((TypeError, ValueError), match=match):
+            start(ChainCRF(constraints="bio", solver=solver), X, y)

@@ -130,9 +130,9 @@ def files(task: Task, development: bool, folder: Path) -> tuple[str, str]:
 def score(model: str, test: str) -> dict:
     """Scores of a model, and its certificate; in a process of its own, so that the caller stays small."""
     from dualfield import ChainCRF
-    from dualfield.cli.data import read_for_eval
     from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
     from dualfield.models.recipe import recipe_of
+    from dualfield.tagging.reading import read_for_eval
 
     crf = ChainCRF.load(model)
     recipe = recipe_of(crf.column_features_)

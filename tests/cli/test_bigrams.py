@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from dualfield import ChainCRF
-from dualfield.cli.column_tagger import column_tagger
 from dualfield.datasets import travel_sentences
 from dualfield.features import Columns, Tokens
 from dualfield.io import read_tokens, write_columns
 from dualfield.models.chain_contents import read_chain
 from dualfield.models.recipe import recipe_of
+from dualfield.tagging.column_tagger import column_tagger
 
 Run = Callable[..., tuple[int, str, str]]
 CRFPP = "U00:%x[0,0]\nU01:%x[-1,0]\nB01:%x[0,0]\nB\n"

@@ -43,7 +43,7 @@ def test_plain_arguments_mean_what_typer_says(words: list[str], monkeypatch: pyt
         return
     calls: list[Any] = []
     with monkeypatch.context() as patched:
-        patched.setattr(tag, "tag_file", lambda *arguments: calls.append(arguments))
+        patched.setattr(tag, "tag_file", lambda *arguments, report: calls.append(arguments))
         patched.setattr(sys, "argv", ["dualfield", "tag", *words])
         with pytest.raises(SystemExit) as ended:
             app.run()

@@ -19,12 +19,12 @@ import pytest
 from safetensors.numpy import load
 
 from dualfield import ChainCRF, Constraints, GraphCRF, GridCRF, solvers
-from dualfield.cli.tagging import tag_file
 from dualfield.features import Template, Tokens
 from dualfield.features.templates.rules import Cell, Rule, prefix, window
 from dualfield.models import ChainModel, schema
 from dualfield.models.recipe import Layout, Recipe, recipe_of
 from dualfield.solution import Solution
+from dualfield.tagging.tag_file import tag_file
 from tests.model_files import described, header_of, with_arrays
 
 ROWS = [[("a", "P"), ("b", "Q"), ("c", "P")], [("b", "P"), ("né", "Q")]]
@@ -168,7 +168,7 @@ def verdict(path: Path, use: Callable[[], object]) -> str:
         assert "\n" not in sentence
         if sentence.startswith(repr(str(path))):
             return sentence
-        assert "in.txt" in sentence
+        assert "in.txt" in sentence or sentence.startswith("there is no format")  # another program may know it
     return "used"
 
 
@@ -191,7 +191,7 @@ def test_loading_and_tagging_refuse_the_same_files(kind: str, models: dict[str, 
         loaded = verdict(path, lambda: ChainModel.load(path))
         estimator = verdict(path, lambda: ChainCRF.load(path))
         assert estimator == loaded or of_solver(content) != of_solver(models[kind])
-        assert verdict(path, lambda: tag_file(str(text), str(path), str(tmp_path / "out.txt"))) == loaded
+        assert verdict(path, lambda: tag_file(str(text), str(path), str(tmp_path / "out.txt"), report=str)) == loaded
         if loaded == "used":
             assert recipe_of(given).template.rules  # which eval goes by
         refused += loaded != "used"
@@ -250,7 +250,7 @@ def test_weights_too_large_for_the_type_are_not_saved(make: Callable[[], Any], t
         (lambda crf: crf.set_params(solver="newton"), "solver must be one of .* got 'newton'"),
         (lambda crf: setattr(crf, "weights_", crf.weights_[:-1]), "it should have 14 weights but has 13"),
         (lambda crf: setattr(crf, "classes_", np.array(["V", "N"])), "its labels are damaged"),
-        (lambda crf: setattr(crf, "column_features_", {"attributes": "odd"}), "the format 'odd', which is unknown"),
+        (lambda crf: setattr(crf, "column_features_", {"attributes": 7}), "its files would have the format 7"),
         (lambda crf: setattr(crf.solution_, "message", None), "its solution is damaged"),
     ],
 )

@@ -20,9 +20,10 @@ def _run() -> Any:
 
     plain = plain_tag(sys.argv[1:])
     if plain is not None:
-        from dualfield.cli.tagging import tag_file
+        from dualfield.cli.conduct import say
+        from dualfield.tagging.tag_file import tag_file
 
-        tag_file(*plain)
+        tag_file(*plain, report=say)
         sys.exit(0)
     from dualfield.cli.app import run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dualfield.cli.data import input_of, layout_of, load_model, read_for_eval
 from dualfield.cli.machine import print_json, score_record
 from dualfield.cli.options import (
     AsJson,
@@ -17,6 +16,8 @@ from dualfield.cli.options import (
     Separator,
     say,
 )
+from dualfield.tagging.reading import read_for_eval
+from dualfield.tagging.source import layout_of, load_model, source_of
 
 __all__ = ["evaluate"]
 
@@ -41,9 +42,8 @@ def evaluate(
 
     crf = load_model(model)
     crf.n_jobs = jobs
-    given = format.value if format else None
-    source = input_of(crf.column_features_, given, crf.bigram_vocabulary_ is not None)
-    layout = layout_of(source, given, separator, comment, docstart.value if docstart else None)
+    source = source_of(crf.column_features_, format, crf.bigram_vocabulary_ is not None)
+    layout = layout_of(source, format, separator, comment, docstart.value if docstart else None)
     data = read_for_eval(file, crf, source, layout, encoding)
     y = data.y.tolist()
     known = set(crf.classes_.tolist())

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dualfield.cli.data import load_model
 from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import AsJson, ConfigFile
 from dualfield.io.content import is_crfsuite_model
 from dualfield.models.model_file import has_checksum
+from dualfield.tagging.source import load_model
 
 if TYPE_CHECKING:
     from dualfield.models.chain_model import ChainModel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from dualfield.cli.conduct import BAD_INPUT, INTERRUPTED, NOT_CONVERGED, say
 from dualfield.cli.config import read_config
 from dualfield.given_numbers import check_integer
 from dualfield.solvers import NAMES
+from dualfield.tagging.formats import FORMATS, format_named
 from dualfield.threads import thread_count
 
 __all__ = [
@@ -34,17 +35,31 @@ __all__ = [
     "SolverName",
     "Syntax",
     "TemplateSyntax",
+    "format_option",
     "say",
 ]
 
-Format = Enum(
-    "Format",
-    {"columns": "columns", "conllu": "conllu", "attributes": "attributes", "jsonl": "jsonl"},
-    type=str,
-)
 DocStart = Enum("DocStart", {"drop": "drop", "keep": "keep"}, type=str)
 Syntax = Enum("Syntax", {"crfpp": "crfpp", "wapiti": "wapiti"}, type=str)
 SolverName = Enum("SolverName", {name: name for name in ("auto", *NAMES)}, type=str)  # type: ignore[misc]
+
+
+def format_option(name: str | None, help: str) -> Any:
+    """An option that takes the name of a format; ``name`` is that of the option, where it is not its parameter's."""
+    return typer.Option(
+        *([name] if name else []),
+        help=help,
+        metavar=f"<{'|'.join(FORMATS)}>",
+        callback=_known_format,
+        autocompletion=lambda: list(FORMATS),
+    )
+
+
+def _known_format(given: str | None) -> str | None:
+    try:
+        return given if given is None else format_named(given).name
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _threads(jobs: int) -> int:
@@ -56,7 +71,8 @@ InputFile = Annotated[
     str, typer.Argument(metavar="FILE", help="File of sequences; gzip is unpacked, - is standard input.")
 ]
 ModelFile = Annotated[str, typer.Option("--model", "-m", help="Model file made by train, or by CRFsuite.")]
-FormatAsTrained = Annotated[Format | None, typer.Option(help="Layout of the file; default: as in training.")]
+Format = Annotated[str, format_option(None, "Layout of the file.")]
+FormatAsTrained = Annotated[str | None, format_option(None, "Layout of the file; default: as in training.")]
 Separator = Annotated[
     str | None,
     typer.Option(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualfield import features
-from dualfield.cli.column_features import read_labelled
-from dualfield.cli.data import Given, Labelled, read_given
 from dualfield.models.recipe import Recipe
+from dualfield.tagging.reading import Labelled, read_given, read_labelled
+from dualfield.tagging.source import Given
 
 if TYPE_CHECKING:
     from dualfield.features import Encoded, Tokens
@@ -75,7 +75,7 @@ def plan_report(
     if held_out is not None:
         note = f"Sentences of {os.path.basename(held_out)}, which training has not seen."
     if isinstance(source, Given):
-        data = training if held_out is None else read_given(held_out, source.format, encoding)
+        data = training if held_out is None else read_given(held_out, source, encoding)
         return ReportPlan(path, name, note, (data.X, data.y))
     tokens = training.tokens if held_out is None else read_labelled(held_out, source, source.layout, encoding)
     assert tokens is not None

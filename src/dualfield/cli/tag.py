@@ -16,8 +16,9 @@ from dualfield.cli.options import (
     Jobs,
     ModelFile,
     Separator,
+    say,
 )
-from dualfield.cli.tagging import tag_file
+from dualfield.tagging.tag_file import tag_file
 
 __all__ = ["tag"]
 
@@ -54,11 +55,12 @@ def tag(
         file,
         model,
         output,
-        format.value if format else None,
+        format,
         separator,
         comment,
         docstart.value if docstart else None,
         encoding,
         strict,
         jobs,
+        report=say,
     )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualfield import features
-from dualfield.cli.data import Labelled, read_for_training
 from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import (
     INTERRUPTED,
@@ -39,6 +38,7 @@ from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.models.recipe import Layout, Recipe
 from dualfield.models.spec import ChainSpec
+from dualfield.tagging.reading import Labelled, read_for_training
 
 if TYPE_CHECKING:
     from dualfield.models.chain_model import ChainModel
@@ -70,7 +70,7 @@ def train(
     hash_bits: Annotated[int | None, typer.Option(help="Number attributes by so many bits of a hash.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
     jobs: Jobs = 1,
-    format: Annotated[Format, typer.Option(help="Layout of the file.")] = Format.columns,
+    format: Format = "columns",
     label_column: LabelColumn = None,
     separator: Separator = None,
     comment: Comment = None,
@@ -104,7 +104,7 @@ def train(
         file,
         features,
         template_syntax.value,
-        Layout(format.value, separator, comment, docstart.value),
+        Layout(format, separator, comment, docstart.value),
         encoding,
         label_column=label_column,
         min_count=spec.min_count,

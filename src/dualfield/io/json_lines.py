@@ -114,12 +114,7 @@ class JsonSequences:
 
     def encoded_labels(self) -> EncodedLabels:
         """The labels as numbers."""
-        labels = self.check_labelled()
-        names = sorted({label for sequence in labels for label in sequence})
-        code_of = {name: code for code, name in enumerate(names)}
-        codes = np.array([code_of[label] for sequence in labels for label in sequence], dtype=np.int32)
-        offsets = np.concatenate(([0], np.cumsum([len(sequence) for sequence in labels]))).astype(np.int64)
-        return EncodedLabels(names, codes, offsets)
+        return EncodedLabels.from_lists(self.check_labelled())
 
 
 def read_json_lines(path_or_file: PathLike | IO[Any], *, encoding: str = "utf-8") -> JsonSequences:

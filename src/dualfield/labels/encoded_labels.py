@@ -56,6 +56,14 @@ class EncodedLabels:
         if len(set(self.names)) != len(self.names):
             raise ValueError("the names of the labels are not distinct; give each name once.")
 
+    @classmethod
+    def from_lists(cls, labels: Sequence[Sequence[str]]) -> EncodedLabels:
+        """Label sequences given as strings, the names sorted."""
+        names = sorted({label for sequence in labels for label in sequence})
+        code_of = {name: code for code, name in enumerate(names)}
+        codes = np.array([code_of[label] for sequence in labels for label in sequence], dtype=np.int32)
+        return cls(names, codes, np.cumsum([0, *map(len, labels)]))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from dualfield import io
 from dualfield.features.templates.compiled import compile_template
 from dualfield.given_numbers import check_integer
 from dualfield.io.column_layout import column_layout
@@ -36,26 +35,12 @@ class Vocabularies(Protocol):
 
 
 class Layout(NamedTuple):
-    """How a file is laid out, as :func:`~dualfield.io.read_tokens` takes it."""
+    """The format of a file and, of a column file, what :func:`~dualfield.io.read_tokens` has to know."""
 
     format: str = "columns"
     separator: str | None = None
     comment: str | None = None
     docstart: str = "drop"
-
-    def read(self, path: str, encoding: str) -> Tokens:
-        """The tokens of a file, the label as the last column if JSON lines have one."""
-        if self.format == "jsonl":
-            self.check_bare()
-            return io.read_json_lines(path, encoding=encoding).tokens()
-        options: dict[str, Any] = self._asdict()
-        return io.read_tokens(path, encoding=encoding, **options)
-
-    def check_bare(self) -> None:
-        """Refuse what only column files have."""
-        for name in ("separator", "comment"):
-            if getattr(self, name) is not None:
-                raise ValueError(f"--{name} is for column files; leave it out with --format {self.format}.")
 
     def but_for(
         self, separator: str | None, comment: str | None, docstart: str | None, format: str | None = None
@@ -167,8 +152,8 @@ def checked_column_features(plain: Any, bigrams: bool) -> Recipe | None:
         Where no file can be read by it.
     """
     if plain is None or (isinstance(plain, dict) and set(plain) == {"attributes"}):
-        if plain is not None and plain["attributes"] not in ("attributes", "jsonl"):
-            raise ValueError(f"its files would have the format {plain['attributes']!r}, which is unknown")
+        if plain is not None and type(plain["attributes"]) is not str:
+            raise ValueError(f"its files would have the format {plain['attributes']!r}")
         return None
     recipe = recipe_of(plain)
     _check(recipe, bigrams)
@@ -177,10 +162,7 @@ def checked_column_features(plain: Any, bigrams: bool) -> Recipe | None:
 
 def _check(recipe: Recipe, bigrams: bool) -> None:
     """Refuse a recipe by which no file can be read."""
-    if recipe.layout.format == "jsonl":
-        recipe.layout.check_bare()
-    else:
-        column_layout(*recipe.layout)
+    column_layout("columns", *recipe.layout[1:])  # whether there is such a format is known where files are read
     "".join(text or "" for text in recipe.layout).encode()
     fewest, most = recipe.widths
     if fewest < 1 or most > _MOST_COLUMNS:

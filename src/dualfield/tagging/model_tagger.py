@@ -31,7 +31,7 @@ class ModelTagger:
         fewest, most = recipe.widths
         self._options = column_layout(layout.format, layout.separator, layout.comment, layout.docstart)
         self._options |= {"fewest": fewest, "most": most, "keep": fewest, "tolerant": not strict}
-        separator = "\t" if layout.format == "conllu" else layout.separator or " "
+        separator = self._options["separator"] or " "
         self._endings = {label: f"{separator}{label}".encode() for label in crf.classes_.tolist()}
 
     def tag(self, chunk: bytes, first_line: int) -> tuple[bytes, int, list[tuple[int, str]]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
-from dualfield.cli.chunks import after_last_blank_line
-from dualfield.cli.stream import Tagger
+from dualfield.tagging.chunks import after_last_blank_line
+from dualfield.tagging.stream import Tagger
 
 __all__ = ["InParts"]
 

@@ -13,14 +13,14 @@ __all__ = ["column_tagger"]
 def column_tagger(contents: ChainContents, recipe: Recipe, layout: Layout, strict: bool) -> _core.ColumnTagger:
     """The tagger of a model, for files of this layout.
 
-    Refuses a model with bigrams: for that there is :class:`~dualfield.cli.model_tagger.ModelTagger`.
+    Refuses a model with bigrams: for that there is :class:`~dualfield.tagging.model_tagger.ModelTagger`.
     """
     if contents.bigrams is not None:
         raise ValueError(f"{contents.file.path!r} has bigrams, which the tagger of the core does not know.")
     fewest, most = recipe.widths
     options = column_layout(layout.format, layout.separator, layout.comment, layout.docstart)
     options |= {"fewest": fewest, "most": most, "tolerant": not strict}
-    separator = "\t" if layout.format == "conllu" else layout.separator or " "
+    separator = options["separator"] or " "
     bias, begin, end = contents.switches
     return _core.ColumnTagger(
         recipe.compiled,

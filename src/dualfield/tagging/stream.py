@@ -12,14 +12,14 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, Protocol
 
-from dualfield.cli.chunks import too_long, whole_sentences
 from dualfield.io.atomic import atomic_write
 from dualfield.io.content import GZIP, gzip_faults, is_utf8, naming
+from dualfield.tagging.chunks import too_long, whole_sentences
+from dualfield.tagging.task import Counts, Task
 
 __all__ = [
-    "Counts",
     "Tagger",
     "encoder",
     "open_sink",
@@ -33,13 +33,6 @@ __all__ = [
 _CHUNK = 1 << 20
 
 
-class Counts(NamedTuple):
-    """How many sentences were labelled, and how many passed on without labels."""
-
-    labelled: int
-    passed_on: int
-
-
 class Tagger(Protocol):
     """A model that labels the lines of column files: in the core or, where that does not know the model, in Python."""
 
@@ -47,22 +40,14 @@ class Tagger(Protocol):
         """(the lines with their labels, number of sentences, faults)"""
 
 
-def tag_columns(
-    path: str,
-    sink: IO[bytes],
-    tagger: Tagger,
-    widths: tuple[int, int],
-    encoding: str,
-    report: Callable[[str], None],
-    strict: bool = False,
-) -> Counts:
-    """Write the lines of a file, ``"-"`` for standard input, with their labels; say what could not be read."""
-    name, encode = shown(path), encoder(encoding)
+def tag_columns(task: Task, tagger: Tagger, widths: tuple[int, int]) -> Counts:
+    """Write the lines of a file with their labels; say what could not be read."""
+    name, encode = shown(task.file), encoder(task.encoding)
     first_line, labelled, passed_on = 1, 0, 0
-    with open_source(path) as source:
-        for chunk, over, begins in whole_sentences(utf8_pieces(name, source, encoding)):
+    with open_source(task.file) as source, open_sink(task.output) as sink:
+        for chunk, over, begins in whole_sentences(utf8_pieces(name, source, task.encoding)):
             text, n_sentences, faults = chunk, 0, [(first_line, too_long("a blank line"))] if begins else []
-            if strict and faults:
+            if task.strict and faults:
                 raise ValueError(f"{name}, line {first_line}: {faults[0][1]}")
             if not over:
                 try:
@@ -70,17 +55,17 @@ def tag_columns(
                 except ValueError as error:
                     raise ValueError(f"{name}, {error}") from None
             for line, message in faults:
-                report(f"{name}, line {line}: {message}")
+                task.report(f"{name}, line {line}: {message}")
             put(sink, encode(text))
             first_line += chunk.count(b"\n")
             labelled += n_sentences
             passed_on += len(faults)
-    if labelled + passed_on == 0:
-        raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
-    if labelled == 0:
-        fewest, most = widths
-        columns = f"{fewest} columns" if fewest == most else f"{fewest} columns, or {most} with a label"
-        raise ValueError(f"no sentence of {name} could be labelled; the model was trained on {columns}.")
+        if labelled + passed_on == 0:
+            raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
+        if labelled == 0:
+            fewest, most = widths
+            columns = f"{fewest} columns" if fewest == most else f"{fewest} columns, or {most} with a label"
+            raise ValueError(f"no sentence of {name} could be labelled; the model was trained on {columns}.")
     return Counts(labelled, passed_on)
 
 

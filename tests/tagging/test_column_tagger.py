@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dualfield import ChainCRF
-from dualfield.cli.column_tagger import column_tagger
-from dualfield.cli.model_tagger import ModelTagger
 from dualfield.features import Template, Tokens
 from dualfield.features.templates.rules import Cell, Rule, suffix, window
 from dualfield.models import ChainModel
 from dualfield.models.chain_contents import read_chain
 from dualfield.models.model_file import read_model, write_model
 from dualfield.models.recipe import Layout, Recipe, recipe_of
+from dualfield.tagging.column_tagger import column_tagger
+from dualfield.tagging.model_tagger import ModelTagger
 from tests.model_files import sealed
 
 WORDS = ["a", "b", "Abc", "né", "9", "x-y"]

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualfield.cli import chunks, tag_sequences
-from dualfield.cli.chunks import Chunk, after_last_blank_line, whole_lines, whole_sentences
-from dualfield.cli.stream_parts import InParts
 from dualfield.io import write_columns, write_json_lines
+from dualfield.tagging import chunks
+from dualfield.tagging.chunks import Chunk, after_last_blank_line, whole_lines, whole_sentences
+from dualfield.tagging.formats import jsonl
+from dualfield.tagging.stream_parts import InParts
 
 Run = Callable[..., tuple[int, str, str]]
 BOUND = 12
@@ -139,8 +140,8 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Run) -> Non
         assert command("train", *options, "-o", name, "-q")[0] == 0
     monkeypatch.setattr(chunks, "LONGEST", 4000)
     monkeypatch.setattr(chunks, "MOST_TOKENS", 300)
-    monkeypatch.setattr(tag_sequences, "MOST_TOKENS", 300)
-    monkeypatch.setattr("dualfield.cli.stream._CHUNK", 100)
+    monkeypatch.setattr(jsonl, "MOST_TOKENS", 300)
+    monkeypatch.setattr("dualfield.tagging.stream._CHUNK", 100)
 
 
 RULE = "the sentence that begins here has more than 4,000 bytes or 300 tokens; cut it into shorter ones, each with"

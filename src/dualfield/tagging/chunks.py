@@ -8,7 +8,7 @@ depends on the pieces; which sentences are too long does not, as long as no piec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 __all__ = ["LONGEST", "MOST_TOKENS", "Chunk", "after_last_blank_line", "too_long", "whole_lines", "whole_sentences"]
@@ -35,39 +35,27 @@ def too_long(end: str) -> str:
 
 def whole_lines(pieces: Iterator[bytes]) -> Iterator[Chunk]:
     """The same bytes, cut only at the ends of lines; the last line gets an end if it has none."""
-    begun: list[bytes] = []  # of the last line, whose end has not been seen
-    size, over = 0, False
-    for piece in pieces:
-        end = piece.find(b"\n") + 1
-        first = piece[:end] if end else piece  # of the line that has begun
-        size += len(first)
-        if over:
-            yield Chunk(first, over=True)
-        elif size > LONGEST:
-            over = True
-            yield Chunk(b"".join([*begun, first]), over=True, begins=True)
-            begun = []
-        else:
-            begun.append(first)
-        if not end:
-            continue
-        last = piece.rfind(b"\n") + 1
-        if begun or last > end:
-            yield Chunk(b"".join([*begun, piece[end:last]]))
-        begun, size, over = [piece[last:]], len(piece) - last, False
-    if over:
-        yield Chunk(b"\n", over=True)
-    elif size:
-        yield Chunk(b"".join([*begun, b"\n"]))
+    return _whole(map(Chunk, pieces), lambda text: text.find(b"\n") + 1, lambda text: text.rfind(b"\n") + 1, b"\n")
 
 
 def whole_sentences(pieces: Iterator[bytes]) -> Iterator[Chunk]:
     """The same bytes, cut only after blank lines. A line that is too long itself counts as not blank."""
-    begun: list[bytes] = []  # lines of the last sentence, whose end has not been seen
+    return _whole(whole_lines(pieces), _after_first_blank_line, after_last_blank_line, b"")
+
+
+def _whole(
+    pieces: Iterator[Chunk], after_first: Callable[[bytes], int], after_last: Callable[[bytes], int], ending: bytes
+) -> Iterator[Chunk]:
+    """The same bytes, cut only where a unit (a line, a sentence) ends.
+
+    ``after_first`` and ``after_last`` find where the text after the first and the last unit begins, 0: no unit ends.
+    ``ending`` is what the last unit of the stream lacks where its end was not seen.
+    """
+    begun: list[bytes] = []  # of the last unit, whose end has not been seen
     size, n_lines, over = 0, 0, False
-    for lines, endless, _ in whole_lines(pieces):
-        end = 0 if endless else _after_first_blank_line(lines)
-        first = lines[:end] if end else lines  # of the sentence that has begun
+    for piece, endless, _ in pieces:
+        end = 0 if endless else after_first(piece)
+        first = piece[:end] if end else piece  # of the unit that has begun
         size, n_lines = size + len(first), n_lines + first.count(b"\n")
         if over:
             yield Chunk(first, over=True)
@@ -79,13 +67,15 @@ def whole_sentences(pieces: Iterator[bytes]) -> Iterator[Chunk]:
             begun.append(first)
         if not end:
             continue
-        last = after_last_blank_line(lines)
+        last = after_last(piece)
         if begun or last > end:
-            yield Chunk(b"".join([*begun, lines[end:last]]))
-        rest = lines[last:]
+            yield Chunk(b"".join([*begun, piece[end:last]]))
+        rest = piece[last:]
         begun, size, n_lines, over = [rest], len(rest), rest.count(b"\n"), False
     if size and not over:
-        yield Chunk(b"".join(begun))
+        yield Chunk(b"".join([*begun, ending]))
+    elif over and ending:
+        yield Chunk(ending, over=True)
 
 
 def after_last_blank_line(text: bytes, least: int = 0, most: int | None = None) -> int:

@@ -1,0 +1,114 @@
+"""What a file format is: its name, what its files hold, and how they are read, written and labelled.
+
+A file holds *tokens*, of which a template makes attributes, or the *attributes* themselves.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from dualfield.features import Encoded, Tokens, Vocabulary
+    from dualfield.labels import EncodedLabels
+    from dualfield.models.recipe import Layout
+    from dualfield.tagging.task import Counts, Task
+
+__all__ = ["ATTRIBUTES", "TOKENS", "AttributeFile", "Format", "TokenFile"]
+
+TOKENS, ATTRIBUTES = "tokens", "attributes"
+
+
+class TokenFile(NamedTuple):
+    """The tokens of a file, which of their columns is the label (None: the file has none), and sentence weights."""
+
+    path: str
+    tokens: Tokens
+    label: int | None
+    weights: npt.NDArray[np.float64] | None = None
+
+    @property
+    def holds(self) -> str:
+        """What it holds: tokens."""
+        return TOKENS
+
+    def labelled(self, labels: list[list[str]]) -> TokenFile:
+        """The same tokens with these labels as a further column."""
+        from dualfield.features import Tokens
+
+        pairs = zip(self.tokens.rows(), labels, strict=True)
+        rows = [[(*row, str(label)) for row, label in zip(*pair, strict=True)] for pair in pairs]
+        return self._replace(tokens=Tokens.from_rows(rows), label=self.tokens.n_columns)
+
+
+class AttributeFile(NamedTuple):
+    """The attributes of a file, its labels, and the weights of its sequences."""
+
+    path: str
+    X: Encoded
+    y: EncodedLabels
+    weights: npt.NDArray[np.float64] | None = None
+
+    @property
+    def holds(self) -> str:
+        """What it holds: attributes."""
+        return ATTRIBUTES
+
+    def labelled(self, labels: list[list[str]]) -> AttributeFile:
+        """The same attributes with these labels."""
+        from dualfield.labels import EncodedLabels
+
+        return self._replace(y=EncodedLabels.from_lists([list(map(str, sequence)) for sequence in labels]))
+
+
+class Format(ABC):
+    """A format of files. A new one says how files are read and written; the rest may stay as it is here.
+
+    Attributes
+    ----------
+    name : str
+        What ``--format`` calls it.
+    holds : frozenset of str
+        Of "tokens" and "attributes": what its files may hold.
+    unlabelled : str
+        What to say of a file without labels where they are needed; it follows the name of the file.
+    """
+
+    name: ClassVar[str]
+    holds: ClassVar[frozenset[str]]
+    unlabelled: ClassVar[str] = "has no labels, which training needs."
+
+    @abstractmethod
+    def read(
+        self, path: str, layout: Layout, encoding: str, vocabulary: Vocabulary | None = None
+    ) -> TokenFile | AttributeFile:
+        """Read a whole file; of attributes, those that ``vocabulary`` has, if it is given."""
+
+    @abstractmethod
+    def write(self, content: TokenFile | AttributeFile, path: str) -> None:
+        """Write a file, ``"-"`` for standard output; ``content`` is of a kind that the format holds."""
+
+    def stream(self, task: Task) -> Counts:
+        """Label a file, which is read whole and written again with the labels that the model gives."""
+        from dualfield.tagging.task import Counts
+
+        content = self.read(task.file, task.layout, task.encoding, task.vocabulary)
+        predicted = task.crf.predict(task.attributes(content))
+        self.write(content.labelled(predicted), task.output)
+        return Counts(len(predicted), 0)
+
+    def check(self, layout: Layout, docstart: str | None = None) -> None:
+        """Refuse options that the format has no place for."""
+        for name, value in (("separator", layout.separator), ("comment", layout.comment), ("docstart", docstart)):
+            if value is not None:
+                raise ValueError(f"--{name} is for column files; leave it out with --format {self.name}.")
+
+    def check_label(self, label: int) -> None:  # noqa: B027 - most formats take any
+        """Refuse a column that cannot be the label."""
+
+    def preset_columns(self, width: int, label: int) -> list[int]:
+        """The columns of which a feature preset makes attributes: the word, and what else there is."""
+        return [column for column in range(width) if column != label]

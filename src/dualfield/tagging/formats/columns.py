@@ -1,0 +1,66 @@
+"""Column files: a token a line, a blank line between sentences, the label as the last column."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from dualfield import io
+from dualfield.io.column_layout import column_layout
+from dualfield.models.recipe import Layout, Recipe
+from dualfield.tagging.format import TOKENS, AttributeFile, Format, TokenFile
+from dualfield.tagging.stream import Tagger, tag_columns
+from dualfield.tagging.task import Counts, Task
+from dualfield.threads import thread_count
+
+__all__ = ["FORMAT", "Columns"]
+
+
+class Columns(Format):
+    """Lines of columns, each again with its label as a further column."""
+
+    name: ClassVar[str] = "columns"
+    holds: ClassVar[frozenset[str]] = frozenset({TOKENS})
+    unlabelled: ClassVar[str] = "has one column; training needs a word and, in the last column, its label."
+
+    def check(self, layout: Layout, docstart: str | None = None) -> None:
+        column_layout(*layout)
+
+    def read(self, path: str, layout: Layout, encoding: str, vocabulary: object = None) -> TokenFile:
+        options: dict[str, Any] = layout._asdict()
+        tokens = io.read_tokens(path, encoding=encoding, **options)
+        return TokenFile(path, tokens, self._label(tokens.n_columns))
+
+    def _label(self, width: int) -> int | None:
+        return width - 1 if width > 1 else None
+
+    def write(self, content: TokenFile | AttributeFile, path: str) -> None:
+        assert isinstance(content, TokenFile)
+        if content.weights is not None:
+            raise ValueError(f"the sequences of {content.path} have weights, for which a column file has no place.")
+        tokens, label = content.tokens, content.label
+        last = [] if label is None else [label]
+        others = [column for column in range(tokens.n_columns) if column != label]
+        io.write_columns(tokens.with_columns([*others, *last]).rows(), path, separator="\t")
+
+    def stream(self, task: Task) -> Counts:
+        """Without NumPy, unless the model has bigrams: starting is half of the work."""
+        recipe, contents = task.source, task.contents
+        assert isinstance(recipe, Recipe)
+        assert contents is not None
+        tagger: Tagger
+        if contents.bigrams is not None:
+            from dualfield.tagging.model_tagger import ModelTagger
+
+            tagger = ModelTagger(task.crf, recipe, task.layout, task.strict)
+        else:
+            from dualfield.tagging.column_tagger import column_tagger
+
+            tagger = column_tagger(contents, recipe, task.layout, task.strict)
+            if task.jobs > 1:
+                from dualfield.tagging.stream_parts import InParts
+
+                tagger = InParts(tagger, min(task.jobs, thread_count(-1)))
+        return tag_columns(task, tagger, recipe.widths)
+
+
+FORMAT = Columns()

@@ -1,0 +1,117 @@
+"""JSON lines: an object a sequence, of tokens or of attributes.
+
+A sequence that cannot be read, or is too long, is passed on without labels, unless the user is strict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from dualfield import io
+from dualfield.models.recipe import Recipe
+from dualfield.tagging.chunks import MOST_TOKENS, Chunk, too_long, whole_lines
+from dualfield.tagging.format import ATTRIBUTES, TOKENS, AttributeFile, Format, TokenFile
+from dualfield.tagging.stream import encoder, open_sink, open_source, put, shown, utf8_pieces
+from dualfield.tagging.task import Counts, Task
+
+if TYPE_CHECKING:
+    from dualfield.features import Vocabulary
+    from dualfield.models.recipe import Layout
+
+__all__ = ["FORMAT", "JsonLines"]
+
+
+class JsonLines(Format):
+    """Objects with "tokens" or "features", each again with the labels that the model gives as "predicted"."""
+
+    name: ClassVar[str] = "jsonl"
+    holds: ClassVar[frozenset[str]] = frozenset({TOKENS, ATTRIBUTES})
+    unlabelled: ClassVar[str] = 'has no labels; add "labels": [...] to every line.'
+
+    def read(
+        self, path: str, layout: Layout, encoding: str, vocabulary: Vocabulary | None = None
+    ) -> TokenFile | AttributeFile:
+        data = io.read_json_lines(path, encoding=encoding)
+        if data.kind == "features":
+            return AttributeFile(path, data.encoded(vocabulary), data.encoded_labels(), data.weights)
+        tokens = data.tokens()
+        return TokenFile(path, tokens, None if data.labels is None else tokens.n_columns - 1, data.weights)
+
+    def write(self, content: TokenFile | AttributeFile, path: str) -> None:
+        if isinstance(content, AttributeFile):
+            from dualfield.io.json_lines import attribute_lists
+
+            sequences, labels = attribute_lists(content.X), content.y.tolist()
+            io.write_json_lines(sequences, path, kind="features", labels=labels, weights=content.weights)
+        else:
+            tokens, label = content.tokens, content.label
+            rows = tokens.with_columns([c for c in range(tokens.n_columns) if c != label]).rows()
+            named = None if label is None else tokens.labels(label).tolist()
+            io.write_json_lines(rows, path, kind="tokens", labels=named, weights=content.weights)
+
+    def stream(self, task: Task) -> Counts:
+        """Every object again, as soon as its line is there."""
+        if task.jobs > 1:
+            raise ValueError(
+                f"--jobs {task.jobs}: JSON lines are labelled one by one as they arrive, on one thread; leave --jobs "
+                "out."
+            )
+        _ = task.crf  # before the first line: a model that cannot be loaded is not the fault of one
+        name, encode = shown(task.file), encoder(task.encoding)
+        number, labelled, passed_on = 1, 0, 0
+        with open_source(task.file) as source, open_sink(task.output) as sink:
+            for line, over, begins in _lines(utf8_pieces(name, source, task.encoding)):
+                if begins or (line.strip() and not over):
+                    try:
+                        if over:
+                            raise ValueError(f"{name}, line {number}: {too_long('a line break')}")
+                        line = _tagged(task, name, number, line) + b"\n"
+                        labelled += 1
+                    except ValueError as error:
+                        if task.strict:
+                            raise
+                        task.report(str(error))
+                        passed_on += 1
+                put(sink, encode(line))
+                number += line.count(b"\n")
+            if labelled + passed_on == 0:
+                raise ValueError(f"{name} has no sequences; expected one JSON object a line.")
+            if labelled == 0:
+                raise ValueError(f"no sequence of {name} could be labelled.")
+        return Counts(labelled, passed_on)
+
+
+def _tagged(task: Task, name: str, number: int, line: bytes) -> bytes:
+    from dualfield.features import Tokens
+    from dualfield.io.json_lines import JsonSequences, parse_json_line
+
+    record, kind = parse_json_line(name, number, line)
+    place = f"{name}, line {number}"
+    if len(record[kind]) > MOST_TOKENS:
+        raise ValueError(f"{place}: {too_long('a line break')}")
+    expected = "tokens" if isinstance(task.source, Recipe) else "features"
+    if kind != expected:
+        raise ValueError(f'{place}: expected "{expected}", on which the model was trained, found "{kind}".')
+    if isinstance(task.source, Recipe):
+        width, fewest = len(record[kind][0]), task.source.widths[0]
+        if width != fewest:
+            raise ValueError(f"{place}: expected tokens of {fewest} columns as in training, found {width}.")
+        X = task.source.attributes(Tokens.from_rows([record[kind]]), task.crf)
+    else:
+        X = JsonSequences(kind, [record[kind]], None, None, name, [number]).encoded(task.vocabulary)
+    predicted = task.crf.predict(X)[0]
+    return json.dumps({**json.loads(line), "predicted": predicted}, ensure_ascii=False).encode()
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[Chunk]:
+    """The lines of a stream as soon as they are whole, and those that are too long part by part."""
+    for chunk in whole_lines(pieces):
+        if chunk.over:
+            yield chunk
+        else:
+            yield from (Chunk(line + b"\n") for line in chunk.text.split(b"\n")[:-1])
+
+
+FORMAT = JsonLines()

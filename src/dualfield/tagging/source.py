@@ -1,0 +1,84 @@
+"""How a model reads files: by a recipe that makes attributes of tokens, or as attributes that the file has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dualfield import features
+from dualfield.io.content import is_crfsuite_model
+from dualfield.models.recipe import Layout, Recipe, recipe_of
+from dualfield.tagging.format import ATTRIBUTES, TOKENS
+from dualfield.tagging.formats import format_named, names_that_hold
+
+if TYPE_CHECKING:
+    from dualfield.features import Vocabulary
+    from dualfield.models.chain_model import ChainModel
+
+__all__ = ["Given", "layout_of", "load_model", "names_of", "source_of"]
+
+
+class Given(NamedTuple):
+    """The file has the attributes, in a format that holds them."""
+
+    format: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, for the model file."""
+        return {"attributes": self.format}
+
+
+def load_model(path: str) -> ChainModel:
+    """A model of this package, or of CRFsuite."""
+    from dualfield.models.chain_model import ChainModel
+    from dualfield.models.crfsuite_model import read_crfsuite_model
+
+    return read_crfsuite_model(path) if is_crfsuite_model(path) else ChainModel.load(path)
+
+
+def source_of(plain: object, format: str | None, bigrams: bool) -> Recipe | Given:
+    """How a model reads files, from what it remembers; ``format`` is what the user asks for.
+
+    ``bigrams`` says whether it has weights for bigram attributes.
+    """
+    if isinstance(plain, dict) and set(plain) == {"attributes"}:
+        given = Given(format or plain["attributes"])
+    elif plain is None and format is not None:
+        given = Given(format)
+    else:
+        return recipe_of(plain)
+    if ATTRIBUTES not in format_named(given.format).holds:
+        raise ValueError(
+            f"the model was trained on attributes, which a file of format {format!r} does not have; give one of format "
+            f"{names_that_hold(ATTRIBUTES)}."
+        )
+    if bigrams:
+        raise ValueError(
+            f"the model has weights for bigram attributes, for which a file of format {given.format} has no place; "
+            "predict in Python, by crf.encode(X, bigrams=...)."
+        )
+    return given
+
+
+def layout_of(
+    source: Recipe | Given,
+    format: str | None,
+    separator: str | None,
+    comment: str | None,
+    docstart: str | None,
+) -> Layout:
+    """How the file is laid out: as in training, but for what the options say."""
+    if isinstance(source, Given):
+        layout = Layout(source.format, separator, comment, docstart or "drop")
+    else:
+        layout = source.layout.but_for(separator, comment, docstart, format)
+        if TOKENS not in format_named(layout.format).holds:
+            raise ValueError("the model makes its attributes of tokens; an attribute file has none.")
+    format_named(layout.format).check(layout, docstart)
+    return layout
+
+
+def names_of(crf: ChainModel) -> Vocabulary:
+    """The names of the model's attributes."""
+    if not isinstance(crf.vocabulary_, features.Vocabulary):
+        raise ValueError("the model was trained on arrays, so it does not know attributes by name.")
+    return crf.vocabulary_

@@ -1,0 +1,45 @@
+"""What ``dualfield tag`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dualfield.io.atomic import check_writable
+from dualfield.io.content import is_crfsuite_model
+from dualfield.models.chain_contents import read_chain
+from dualfield.tagging.formats import format_named
+from dualfield.tagging.source import Given, layout_of, source_of
+from dualfield.tagging.task import Counts, Task
+
+__all__ = ["tag_file"]
+
+OF_CRFSUITE = Given("attributes").to_dict()  # what a model of CRFsuite remembers
+
+
+def tag_file(
+    file: str,
+    model: str,
+    output: str = "-",
+    format: str | None = None,
+    separator: str | None = None,
+    comment: str | None = None,
+    docstart: str | None = None,
+    encoding: str = "utf-8",
+    strict: bool = False,
+    jobs: int = 1,
+    *,
+    report: Callable[[str], None],
+) -> Counts:
+    """Label a file; the arguments are the options of the command. ``report`` is told what could not be labelled."""
+    if output != "-":
+        check_writable(output)
+    contents = None if is_crfsuite_model(model) else read_chain(model)
+    plain = OF_CRFSUITE if contents is None else contents.file.description["column_features"]
+    source = source_of(plain, format, contents is not None and contents.bigrams is not None)
+    layout = layout_of(source, format, separator, comment, docstart)
+    task = Task(file, output, model, contents, source, layout, encoding, strict, jobs, report)
+    counts = format_named(layout.format).stream(task)
+    if counts.passed_on:
+        total = counts.labelled + counts.passed_on
+        report(f"Warning: {counts.passed_on:,} of {total:,} sentences were passed on without labels.")
+    return counts

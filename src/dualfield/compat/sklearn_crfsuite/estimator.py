@@ -167,16 +167,9 @@ class CRF(BaseEstimator):
         sequences, labels = _without_empty(_sequences(X), y)
         encoded = encode(sequences)
         classes, codes = encode_labels(labels, encoded.lengths)
-        layout = crfsuite_layout(
-            sequences,
-            encoded,
-            codes,
-            len(classes),
-            all_states=bool(self.all_possible_states),
-            all_transitions=bool(self.all_possible_transitions),
-            min_freq=number("min_freq", self.min_freq, 0.0),
-        )
-        field = Chain.of_layout(encoded, codes, classes, layout, ChainSpec.of(model))
+        spec, min_freq = ChainSpec.of(model), number("min_freq", self.min_freq, 0.0)
+        layout = crfsuite_layout(sequences, encoded, codes, len(classes), spec, min_freq)
+        field = Chain.of_layout(encoded, codes, classes, layout, spec)
         callbacks: list[Any] = []
         if algorithm == "l2sgd":
             callbacks.append(_Flat(count("period", self.period, 10), delta_of(self, algorithm)))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dualfield.features import Columns, Encoded
 from dualfield.fields.base import check_label_count
-from dualfield.models import ChainLayout
+from dualfield.models import ChainLayout, ChainSpec
 
 __all__ = ["crfsuite_layout"]
 
@@ -26,9 +26,7 @@ def crfsuite_layout(
     encoded: Encoded,
     codes: npt.NDArray[np.int32],
     n_labels: int,
-    *,
-    all_states: bool,
-    all_transitions: bool,
+    spec: ChainSpec,
     min_freq: float,
 ) -> ChainLayout:
     """The weights that CRFsuite gives to labelled sequences.
@@ -39,14 +37,14 @@ def crfsuite_layout(
         As the user gave them, for the attributes of value zero, which ``encoded`` does not have.
     encoded, codes, n_labels
         The sequences, and their labels position after position.
-    all_states, all_transitions : bool
+    spec : ChainSpec
         Whether pairs that do not occur have a weight; of no effect with a positive ``min_freq``.
     min_freq : float
         The least frequency of a pair.
     """
     seen, frequency = _state_frequencies(encoded, codes, n_labels)
     n_attributes = len(encoded.vocabulary)
-    if all_states:
+    if spec.state_features == "all":
         of_all = np.zeros(n_attributes * n_labels)
         of_all[seen] = frequency
         keys = np.flatnonzero(of_all >= min_freq)
@@ -63,8 +61,10 @@ def crfsuite_layout(
     inner[encoded.offsets[1:] - 1] = False  # the last position of a sequence starts no transition
     before = np.flatnonzero(inner)
     times = np.bincount(codes[before].astype(np.int64) * n_labels + codes[before + 1], minlength=n_labels**2)
-    kept = times >= (min_freq if all_transitions or min_freq > 0 else 1)
-    return ChainLayout(*(n_attributes, n_labels, np.flatnonzero(kept).astype(np.int32), rows), False, False, False)
+    kept = times >= (min_freq if spec.transitions == "all" or min_freq > 0 else 1)
+    return ChainLayout(
+        *(n_attributes, n_labels, np.flatnonzero(kept).astype(np.int32), rows), spec.bias, spec.begin, spec.end
+    )
 
 
 def _state_frequencies(

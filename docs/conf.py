@@ -45,7 +45,15 @@ NAVIGATION = {
         "reference/compat",
         "command-line",
     ],
-    "Project": ["papers", "papers-smd", "/benchmarks/README", "/ARCHITECTURE", "/CONTRIBUTING", "/SECURITY", "Changes </CHANGELOG>"],
+    "Project": [
+        "papers",
+        "papers-smd",
+        "/benchmarks/README",
+        "/ARCHITECTURE",
+        "/CONTRIBUTING",
+        "/SECURITY",
+        "Changes </CHANGELOG>",
+    ],
 }
 
 # Public modules beside the packages.

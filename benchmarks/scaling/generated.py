@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualfield import fields
-from dualfield.features import Columns, Encoded
+from dualfield.features import Encoded, NumberedColumns
 
 __all__ = ["chains"]
 
@@ -25,7 +25,9 @@ def chains(n: int, length: int, labels: int, attributes: int, vocabulary: int, *
     drawn = (part * rng.random((positions, attributes)) ** 3).astype(np.int32)
     drawn += part * np.arange(attributes, dtype=np.int32)
     indptr = np.arange(positions + 1, dtype=np.int64) * attributes
-    X = Encoded(np.arange(n + 1, dtype=np.int64) * length, indptr, drawn.ravel(), None, Columns(part * attributes))
+    X = Encoded(
+        np.arange(n + 1, dtype=np.int64) * length, indptr, drawn.ravel(), None, NumberedColumns(part * attributes)
+    )
     points_to = rng.integers(0, labels, part * attributes)
     noisy = rng.random(positions) < 0.2
     y = np.where(noisy, rng.integers(0, labels, positions), points_to[drawn[:, 0]])

@@ -11,7 +11,7 @@ import pytest
 
 from dualfield import ChainCRF
 from dualfield.datasets import travel_sentences
-from dualfield.features import Columns, Tokens
+from dualfield.features import NumberedColumns, Tokens
 from dualfield.io import read_tokens, write_columns
 from dualfield.models.chain_contents import read_chain
 from dualfield.models.recipe import recipe_of
@@ -143,7 +143,7 @@ def test_a_name_that_is_both_shows_both_tables(command: Run, folder: Path) -> No
 
 def test_hashed_bigrams_and_rare_ones(command: Run, folder: Path) -> None:
     crf = trained(command, "--features", "crfpp.txt", "--hash-bits", "6", "--bigram-features", "observed")
-    assert crf.bigram_vocabulary_ == Columns(64)
+    assert crf.bigram_vocabulary_ == NumberedColumns(64)
     assert command("eval", "test.txt", "-m", "m")[0] == 0
     every = trained(command, "--features", "crfpp.txt")
     some = trained(command, "--features", "crfpp.txt", "--min-count", "5")

@@ -13,7 +13,7 @@ import pytest
 from dualfield import ChainCRF
 from dualfield.cli import main
 from dualfield.datasets import travel_sentences
-from dualfield.features import Columns, Template
+from dualfield.features import NumberedColumns, Template
 from dualfield.models.recipe import recipe_of
 
 Run = Callable[..., tuple[int, bytes, str]]
@@ -69,7 +69,7 @@ def test_threads_change_nothing_in_what_tag_writes(binary_command: Run, folder: 
 
 def test_hashed_attributes_need_no_vocabulary(binary_command: Run, folder: Path) -> None:
     crf = trained(binary_command, "--features", "ner", "--hash-bits", "10")
-    assert crf.vocabulary_ == Columns(1024)
+    assert crf.vocabulary_ == NumberedColumns(1024)
     code, out, _ = binary_command("eval", "train.txt", "-m", "m")
     assert code == 0
     assert b"F1" in out

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dualfield import OEG, SDCA, fields, oracles, solve
-from dualfield.features import Columns, Encoded
+from dualfield.features import Encoded, NumberedColumns
 from dualfield.solvers import SAG
 
 MANY = [31, 32, 33, 49, 64, 65, 97, 130]  # labels, about where words of bits and groups of vectors end
@@ -69,7 +69,9 @@ def sequences(n: int, length: int, n_labels: int, n_attributes: int, l2: float =
     positions = n * length
     first = rng.integers(0, n_attributes // 2, positions)
     indices = np.stack([first, first + n_attributes // 2], axis=1).ravel()
-    encoded = Encoded(np.arange(n + 1) * length, np.arange(positions + 1) * 2, indices, None, Columns(n_attributes))
+    encoded = Encoded(
+        np.arange(n + 1) * length, np.arange(positions + 1) * 2, indices, None, NumberedColumns(n_attributes)
+    )
     y = (rng.integers(0, n_labels, positions) * 7 + first) % n_labels
     y[:n_labels] = np.arange(n_labels)[:positions]
     return fields.Chain(encoded, np.split(y, np.arange(1, n) * length), l2, **options)
@@ -133,7 +135,7 @@ def common_attribute(order: Any) -> fields.Chain:
     rng = np.random.default_rng(0)
     indices = np.tile(np.repeat([0, 1], [29, 1]), 140)
     y = np.where(indices == 0, rng.integers(0, 3, 4200), np.arange(4200) // 30 % len(order))
-    encoded = Encoded(np.arange(141) * 30, np.arange(4201), indices, None, Columns(2))
+    encoded = Encoded(np.arange(141) * 30, np.arange(4201), indices, None, NumberedColumns(2))
     plain: dict[str, Any] = {"bias": False, "begin": False, "end": False, "transitions": "observed"}
     return fields.Chain(encoded, np.split(order[y], np.arange(1, 140) * 30), state_features="observed", **plain)
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from dualfield import ChainCRF, oracles
-from dualfield.features import Columns, Encoded, Vocabulary, encode
+from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
 from tests.sequences import LABELS, NAMES, as_arrays, as_dicts, as_sparse, labelled_sequences
 
 FORMS = {
@@ -57,7 +57,7 @@ def test_every_form_of_the_same_data_gives_the_same_model(form: str, data: tuple
     other = ChainCRF(l2=0.3, random_state=0).fit(FORMS[form](X), y)
     np.testing.assert_array_equal(other.weights_, crf.weights_)
     assert other.predict(FORMS[form](X)) == crf.predict(X)
-    assert isinstance(other.vocabulary_, Columns if "arrays" in form or form == "sparse" else Vocabulary)
+    assert isinstance(other.vocabulary_, NumberedColumns if "arrays" in form or form == "sparse" else Vocabulary)
 
 
 def test_real_values_are_the_same_in_dicts_arrays_and_sparse_matrices() -> None:

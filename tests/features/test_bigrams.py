@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualfield.features import Columns, Encoded, Vocabulary, encode, known_bigrams
+from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode, known_bigrams
 from dualfield.io import write_attributes
 from dualfield.io.json_lines import attribute_lists
 from dualfield.labels import EncodedLabels
@@ -45,7 +45,7 @@ def test_first_positions_have_no_pair_so_their_bigrams_go() -> None:
 def test_values_stay_with_their_bigrams() -> None:
     bigrams = encode(X, bigrams=[np.arange(2.0 * len(x)).reshape(-1, 2) for x in X]).bigrams
     assert bigrams is not None
-    assert bigrams.vocabulary == Columns(2)
+    assert bigrams.vocabulary == NumberedColumns(2)
     assert bigrams.values is not None
     assert bigrams.values.tolist() == [2.0, 3.0, 4.0, 5.0, 2.0, 3.0]
     assert bigrams.indptr.tolist() == [0, 0, 2, 4, 4, 4, 6]

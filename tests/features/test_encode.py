@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
-from dualfield.features import Columns, Encoded, Vocabulary, encode
+from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
 
 # python-crfsuite reads C strings: no NUL, nothing that UTF-8 refuses. Without ":" in keys no paths collide.
 texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=4)
@@ -73,7 +73,7 @@ def test_dense_and_sparse_matrices_agree(matrix: np.ndarray, data: st.DataObject
         st.sampled_from([sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.lil_array, np.asfortranarray])
     )
     for encoded in (encode([matrix, matrix]), encode([convert(matrix), matrix])):
-        assert encoded.vocabulary == Columns(matrix.shape[1])
+        assert encoded.vocabulary == NumberedColumns(matrix.shape[1])
         values = np.ones(len(encoded.indices)) if encoded.values is None else encoded.values
         dense = sparse.csr_array((values, encoded.indices, encoded.indptr), shape=(2 * len(matrix), matrix.shape[1]))
         np.testing.assert_array_equal(dense.toarray(), np.vstack([matrix, matrix]))
@@ -230,16 +230,16 @@ def test_values_that_are_not_finite_are_refused_even_where_unseen() -> None:
         ),
         (
             [[{"a": 1}]],
-            Columns(2),
+            NumberedColumns(2),
             TypeError,
             "X holds dicts but the model was trained on arrays of 2 columns",
         ),
-        ([[["a"]]], Columns(2), TypeError, "X holds lists but the model was trained on arrays of 2 columns"),
-        ([np.eye(2)], Columns(3), ValueError, "sequence 0 has 2 columns but the model was trained on 3"),
+        ([[["a"]]], NumberedColumns(2), TypeError, "X holds lists but the model was trained on arrays of 2 columns"),
+        ([np.eye(2)], NumberedColumns(3), ValueError, "sequence 0 has 2 columns but the model was trained on 3"),
     ],
 )
 def test_data_of_another_kind_than_the_model_is_refused(
-    X: Any, vocabulary: Vocabulary | Columns, error: type[Exception], message: str
+    X: Any, vocabulary: Vocabulary | NumberedColumns, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         encode(X, vocabulary)

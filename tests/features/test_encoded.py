@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples
 
-from dualfield.features import Columns, Encoded, Vocabulary, encode
+from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
 
 weights = st.sampled_from([1.0, 0.0, -1.0, 2.5, 0.5])
 tokens = st.dictionaries(st.sampled_from("abcdefg"), weights, max_size=4)
@@ -101,7 +101,7 @@ def test_translate_is_encoding_with_that_vocabulary(corpus: list[list[dict[str, 
 def test_restricted_columns_keep_their_width() -> None:
     encoded = encode([np.array([[1.0, 2.0, 3.0]])])
     restricted = encoded.restrict(np.array([True, False, True]))
-    assert restricted.vocabulary == Columns(3)
+    assert restricted.vocabulary == NumberedColumns(3)
     assert dicts(restricted) == [[{0: 1.0, 2: 3.0}]]
 
 
@@ -201,7 +201,7 @@ def test_arrays_that_do_not_fit_together_are_refused(change: dict[str, Any], mes
         "indptr": [0, 2, 3],
         "indices": [0, 1, 2],
         "values": None,
-        "vocabulary": Columns(3),
+        "vocabulary": NumberedColumns(3),
     }
     assert len(Encoded(**fields)) == 1
     with pytest.raises(ValueError, match=message):
@@ -211,12 +211,12 @@ def test_arrays_that_do_not_fit_together_are_refused(change: dict[str, Any], mes
 def test_translate_refuses_other_widths_and_other_kinds() -> None:
     columns, names = encode([np.eye(2)]), encode([[["a"]]])
     with pytest.raises(ValueError, match="has 2 columns but the vocabulary to translate to has 3"):
-        columns.translate(Columns(3))
+        columns.translate(NumberedColumns(3))
     with pytest.raises(TypeError, match=r"attributes of the encoded data are columns but .* has names"):
         columns.translate(Vocabulary(["a"]))
     with pytest.raises(TypeError, match=r"attributes of the encoded data are names but .* has columns"):
-        names.translate(Columns(1))
-    assert columns.translate(Columns(2)) is columns
+        names.translate(NumberedColumns(1))
+    assert columns.translate(NumberedColumns(2)) is columns
 
 
 def test_restrict_refuses_a_mask_of_another_shape() -> None:

@@ -14,7 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualfield.features import Cell, Columns, Rule, Template, Tokens, Vocabulary, encode, extract_all, preset_template
+from dualfield.features import (
+    Cell,
+    NumberedColumns,
+    Rule,
+    Template,
+    Tokens,
+    Vocabulary,
+    encode,
+    extract_all,
+    preset_template,
+)
 from dualfield.features.templates.rules import (
     brief_shape,
     gazetteer,
@@ -140,7 +150,7 @@ def test_a_template_survives_as_plain_data(template: Template) -> None:
 def test_hashed_attributes_have_the_numbers_of_their_hash(corpus: list[list[tuple[str, str]]], bits: int) -> None:
     template = Template([*window("w", 0, (-1, 0, 1)), *window("p", 1, (0,), order=2), Rule(("bias",))])
     found = template.encode(corpus, hash_bits=bits)
-    assert found.vocabulary == Columns(2**bits)
+    assert found.vocabulary == NumberedColumns(2**bits)
     position = 0
     for sentence in corpus:
         for strings in attributes(template, sentence):
@@ -152,7 +162,7 @@ def test_hashed_attributes_have_the_numbers_of_their_hash(corpus: list[list[tupl
                 expected[number] = expected.get(number, 0.0) + 1.0
             assert dict(zip(found.indices[entries].tolist(), values[entries].tolist(), strict=True)) == expected
             position += 1
-    assert_same_encoded(template.encode(corpus, Columns(2**bits), hash_bits=bits), found)
+    assert_same_encoded(template.encode(corpus, NumberedColumns(2**bits), hash_bits=bits), found)
 
 
 @settings(deadline=None)
@@ -371,8 +381,12 @@ def test_a_column_that_is_not_there_is_named() -> None:
         ({"min_count": 0}, ValueError, "min_count must be a positive integer; got 0"),
         ({"hash_bits": 0}, ValueError, "hash_bits must be an integer from 1 to 30"),
         ({"hash_bits": 31}, ValueError, "hash_bits must be an integer from 1 to 30"),
-        ({"vocabulary": Columns(3)}, TypeError, "give hash_bits"),
-        ({"vocabulary": Columns(3), "hash_bits": 2}, ValueError, r"makes 4 columns; the vocabulary is Columns\(3\)"),
+        ({"vocabulary": NumberedColumns(3)}, TypeError, "give hash_bits"),
+        (
+            {"vocabulary": NumberedColumns(3), "hash_bits": 2},
+            ValueError,
+            r"makes 4 columns; the vocabulary is NumberedColumns\(3\)",
+        ),
         ({"vocabulary": Vocabulary(["U"]), "min_count": 2}, ValueError, "give one of them"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualfield.features import Cell, Columns, Rule, Template, Vocabulary
+from dualfield.features import Cell, NumberedColumns, Rule, Template, Vocabulary
 
 # st.text() leaves out lone surrogates; these are drawn on purpose.
 any_text = st.text(st.characters(exclude_categories=())) | st.just("\ud83d\ude00") | st.just("")
@@ -97,13 +97,13 @@ def test_numpy_strings_become_plain_ones() -> None:
 def test_equality_is_by_names_in_order_and_never_across_kinds() -> None:
     assert Vocabulary(["a", "b"]) == Vocabulary(["a", "b"])
     assert Vocabulary(["a", "b"]) != Vocabulary(["b", "a"])
-    assert Vocabulary([]) != Columns(0)
-    assert Columns(2) == Columns(2)
-    assert Columns(2) != Columns(3)
+    assert Vocabulary([]) != NumberedColumns(0)
+    assert NumberedColumns(2) == NumberedColumns(2)
+    assert NumberedColumns(2) != NumberedColumns(3)
     assert "a" in Vocabulary(["a"])
     assert "b" not in Vocabulary(["a"])
 
 
 def test_a_negative_width_is_refused() -> None:
     with pytest.raises(ValueError, match="must be an integer, at least 0; got -1"):
-        Columns(-1)
+        NumberedColumns(-1)

@@ -204,7 +204,7 @@ def _load_and_ask(path: str, kind: str) -> None:
         X: Any = [(np.ones((2, width)), [[0, 1]], *([np.ones((1, edges))] if edges > 1 else []))]
     elif kind == "GridCRF":
         X = [np.ones((2, 2, width))]
-    elif isinstance(crf.vocabulary_, dualfield.features.Columns):
+    elif isinstance(crf.vocabulary_, dualfield.features.NumberedColumns):
         X = [np.ones((2, width))]
     else:
         X = [[["a", "b"], []], [["c"]]]

@@ -404,7 +404,7 @@ def encoding(random: Random, call: Call, folder: str) -> None:
     if isinstance(vocabulary, list):
         vocabulary = call("Vocabulary", features.Vocabulary, vocabulary)
     call("encode", features.encode, X, vocabulary)
-    call("Columns", features.Columns, integer(random, 3))
+    call("NumberedColumns", features.NumberedColumns, integer(random, 3))
     call(
         "Constraints",
         Constraints,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dualfield import ChainCRF
-from dualfield.features import Columns, Encoded, Vocabulary, encode
+from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
 from dualfield.io import read_attributes, read_weighted_attributes, write_attributes
 from dualfield.labels import EncodedLabels
 
@@ -113,4 +113,4 @@ def test_parts_that_do_not_belong_together_are_refused() -> None:
         with pytest.raises(ValueError, match="2 finite numbers, none negative"):
             write_attributes(X, y, "-", sample_weight=weights)
     with pytest.raises(TypeError, match="columns of arrays"):
-        write_attributes(Encoded([0, 1], [0, 1], [0], None, Columns(1)), EncodedLabels(["A"], [0], [0, 1]), "-")
+        write_attributes(Encoded([0, 1], [0, 1], [0], None, NumberedColumns(1)), EncodedLabels(["A"], [0], [0, 1]), "-")

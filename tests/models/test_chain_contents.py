@@ -22,7 +22,7 @@ from dualfield import ChainCRF, Constraints, GraphCRF, GridCRF, solvers
 from dualfield.features import Template, Tokens
 from dualfield.features.templates.rules import Cell, Rule, prefix, window
 from dualfield.models import ChainModel, schema
-from dualfield.models.recipe import Layout, Recipe, recipe_of
+from dualfield.models.recipe import FileLayout, Recipe, recipe_of
 from dualfield.solution import Solution
 from dualfield.tagging.tag_file import tag_file
 from tests.model_files import described, header_of, with_arrays
@@ -51,7 +51,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         }.get(kind, {})
         X = template.encode(Tokens.from_rows(ROWS), hash_bits=hash_bits)
         crf = ChainCRF(state_features=pairs, transitions=pairs, random_state=0, **options).fit(X, LABELS)
-        crf.column_features_ = Recipe(Layout(), 3, 2, (0, 1), template.to_dict(), hash_bits).to_dict()
+        crf.column_features_ = Recipe(FileLayout(), 3, 2, (0, 1), template.to_dict(), hash_bits).to_dict()
         crf.save(folder / kind, dtype=np.float32 if kind == "single precision" else np.float64)
         found[kind] = (folder / kind).read_bytes()
     return found

@@ -18,7 +18,7 @@ from dualfield.cli import main
 from dualfield.features import Template, Tokens
 from dualfield.features.templates.rules import window
 from dualfield.models.model_file import has_checksum, read_parts
-from dualfield.models.recipe import Layout, Recipe
+from dualfield.models.recipe import FileLayout, Recipe
 from tests.model_files import described, header_of, sealed, with_metadata
 
 OLD = Path(__file__).parent / "landed"  # as builds wrote them that knew no checksum
@@ -31,7 +31,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     template = Template([*window("w", 0, (0,))])
     X = template.encode(Tokens.from_rows([[("a",), ("b",)], [("b",)]]))
     crf = ChainCRF(state_features="observed", random_state=0).fit(X, [["N", "V"], ["V"]])
-    crf.column_features_ = Recipe(Layout(), 2, 1, (0,), template.to_dict(), None).to_dict()
+    crf.column_features_ = Recipe(FileLayout(), 2, 1, (0,), template.to_dict(), None).to_dict()
     crf.save(path)
     return path
 

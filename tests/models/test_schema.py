@@ -45,8 +45,8 @@ def test_other_models_have_weights_alone(tmp_path: Path) -> None:
     [(np.zeros(3), "of type float64, not int32"), (np.zeros((2, 2), np.int32), r"have the shape \(2, 2\)")],
 )
 def test_an_array_of_another_type_or_shape_is_refused(array: np.ndarray, match: str) -> None:
-    from dualfield.models.model_file import Part
+    from dualfield.models.model_file import FileArray
 
-    part = Part(array.shape, memoryview(array.tobytes()).cast(array.dtype.char))
+    part = FileArray(array.shape, memoryview(array.tobytes()).cast(array.dtype.char))
     with pytest.raises(ValueError, match=match):
         Contents("model", {"transitions": part}, {}).numbers("transitions")

@@ -10,7 +10,7 @@ import pytest
 
 from dualfield import ChainCRF, fields, solve
 from dualfield.features import Encoded, EncodedGraphs, encode
-from dualfield.features.vocabulary import Columns
+from dualfield.features.vocabulary import NumberedColumns
 from dualfield.fields import Field
 from dualfield.labels import EncodedLabels
 from tests.zoo import PROBLEMS, RELAXED, SOLVERS, dense_sequences, problem, word_sequences
@@ -100,7 +100,7 @@ def test_threads_that_fit_one_estimator_do_not_meet_in_its_state() -> None:
 
 def test_encoded_data_does_not_follow_the_arrays_it_was_made_of() -> None:
     offsets, indptr, indices = np.array([0, 2]), np.array([0, 1, 2]), np.array([0, 1], dtype=np.int32)
-    encoded = Encoded(offsets, indptr, indices, None, Columns(2))
+    encoded = Encoded(offsets, indptr, indices, None, NumberedColumns(2))
     codes = np.array([0, 1], dtype=np.int32)
     labels = EncodedLabels(["a", "b"], codes, offsets)
     field = fields.Chain(encoded, labels)

@@ -19,7 +19,7 @@ from dualfield.features.templates.rules import Cell, Rule, suffix, window
 from dualfield.models import ChainModel
 from dualfield.models.chain_contents import read_chain
 from dualfield.models.model_file import read_model, write_model
-from dualfield.models.recipe import Layout, Recipe, recipe_of
+from dualfield.models.recipe import FileLayout, Recipe, recipe_of
 from dualfield.tagging.column_tagger import column_tagger
 from dualfield.tagging.model_tagger import ModelTagger
 from tests.model_files import sealed
@@ -50,7 +50,7 @@ def model(kind: str, path: Path) -> ChainModel:
     options: dict[str, Any] = {"constraints": "bio"} if kind == "constrained" else {}
     crf = ChainCRF(state_features=pairs, transitions=pairs, random_state=0, **options).fit(X, y)
     crf.weights_ = rng.normal(size=crf.weights_.shape).astype(np.float32).astype(np.float64)
-    crf.column_features_ = Recipe(Layout(), 3, 2, (0, 1), TEMPLATE.to_dict(), hash_bits).to_dict()
+    crf.column_features_ = Recipe(FileLayout(), 3, 2, (0, 1), TEMPLATE.to_dict(), hash_bits).to_dict()
     crf.save(path, dtype=np.float32 if kind == "single precision" else np.float64)
     return ChainModel.load(path)
 
@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tagger_of(path: Path, strict: bool = False, separator: str | None = None) -> Any:
     contents = read_chain(path)
     recipe = recipe_of(contents.file.description["column_features"])
-    return column_tagger(contents, recipe, Layout(separator=separator), strict)
+    return column_tagger(contents, recipe, FileLayout(separator=separator), strict)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -100,7 +100,7 @@ def test_every_line_gets_the_label_that_the_model_predicts(
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_in_python_tags_the_same(kind: str, folder: Path) -> None:
     crf = ChainModel.load(folder / kind)
-    in_python = ModelTagger(crf, recipe_of(crf.column_features_), Layout(), strict=False)
+    in_python = ModelTagger(crf, recipe_of(crf.column_features_), FileLayout(), strict=False)
     for chunk in (b"", b"\n \n", b"a P\r\nb Q\r\n\nAbc Q O extra\n\nx-y P O\n9 Q O", b"-DOCSTART- X\n\na P\n"):
         assert in_python.tag(chunk, 7) == tagger_of(folder / kind).tag(chunk, 7)
 

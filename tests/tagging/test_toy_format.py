@@ -12,7 +12,7 @@ import pytest
 from dualfield.datasets import travel_sentences
 from dualfield.features import Tokens
 from dualfield.io import read_columns, write_columns
-from dualfield.models.recipe import Layout
+from dualfield.models.recipe import FileLayout
 from dualfield.tagging.format import TOKENS, AttributeFile, Format, TokenFile
 from dualfield.tagging.formats import FORMATS
 
@@ -25,7 +25,7 @@ class Slashes(Format):
     name: ClassVar[str] = "slashes"
     holds: ClassVar[frozenset[str]] = frozenset({TOKENS})
 
-    def read(self, path: str, layout: Layout, encoding: str, vocabulary: object = None) -> TokenFile:
+    def read(self, path: str, layout: FileLayout, encoding: str, vocabulary: object = None) -> TokenFile:
         lines = Path(path).read_text(encoding).splitlines()
         tokens = Tokens.from_rows([[tuple(word.split("/")) for word in line.split()] for line in lines])
         return TokenFile(path, tokens, tokens.n_columns - 1 if tokens.n_columns > 1 else None)

@@ -22,7 +22,7 @@ from dualfield.cli.options import (
 from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.io.content import is_crfsuite_model
-from dualfield.models.recipe import Layout
+from dualfield.models.recipe import FileLayout
 from dualfield.tagging.by_template import Maker, label_of
 from dualfield.tagging.format import AttributeFile, TokenFile
 from dualfield.tagging.formats import format_named
@@ -65,7 +65,7 @@ def convert(
         return
     if from_format is None or to_format is None:
         raise ValueError(f"{source} is no CRFsuite model; to convert sequences, give their formats by --from and --to.")
-    layout, to = Layout(from_format, separator, comment, docstart.value), format_named(to_format)
+    layout, to = FileLayout(from_format, separator, comment, docstart.value), format_named(to_format)
     format_named(from_format).check(layout)
     content = _read(source, layout, encoding, features, template_syntax.value, label_column)
     if content.holds not in to.holds:
@@ -95,7 +95,7 @@ def _convert_model(source: str, target: str, format: str | None) -> None:
 
 
 def _read(
-    path: str, layout: Layout, encoding: str, features: str | None, syntax: str, label_column: int | None
+    path: str, layout: FileLayout, encoding: str, features: str | None, syntax: str, label_column: int | None
 ) -> TokenFile | AttributeFile:
     maker = None if features is None else Maker(features, syntax)
     content = format_named(layout.format).read(path, layout, encoding)

@@ -31,7 +31,7 @@ def inspect(
 
     Example: dualfield inspect chunker.safetensors --label B-NP --top 20
     """
-    from dualfield.features import Columns
+    from dualfield.features import NumberedColumns
     from dualfield.inspection import attribute_weights, bigram_weights, top_bigrams, top_weights, transitions
     from dualfield.inspection.bigrams import has_bigram
     from dualfield.inspection.weights import has_attribute
@@ -41,7 +41,7 @@ def inspect(
     tables: dict[str, Table] = {}
     if attribute is not None:
         name: str | int = attribute
-        if isinstance(crf.vocabulary_, Columns):
+        if isinstance(crf.vocabulary_, NumberedColumns):
             name = int(attribute) if attribute.isdecimal() else attribute
         bigram = has_bigram(crf, name)
         if bigram:

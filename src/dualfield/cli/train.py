@@ -36,7 +36,7 @@ from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
 from dualfield.cli.spec_options import with_spec_options
 from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
-from dualfield.models.recipe import Layout, Recipe
+from dualfield.models.recipe import FileLayout, Recipe
 from dualfield.models.spec import ChainSpec
 from dualfield.tagging.reading import Labelled, read_for_training
 
@@ -104,7 +104,7 @@ def train(
         file,
         features,
         template_syntax.value,
-        Layout(format, separator, comment, docstart.value),
+        FileLayout(format, separator, comment, docstart.value),
         encoding,
         label_column=label_column,
         min_count=spec.min_count,

@@ -93,9 +93,9 @@ class ChainCRF(ChainParameters, ChainModel):
         The labels, sorted.
     weights_ : array, shape (dimension,)
         All weights; ``layout_.split(weights_)`` gives the parts by name.
-    vocabulary_ : Vocabulary or Columns
+    vocabulary_ : Vocabulary or NumberedColumns
         The attributes.
-    bigram_vocabulary_ : Vocabulary, Columns or None
+    bigram_vocabulary_ : Vocabulary, NumberedColumns or None
         The bigram attributes; None where the model was trained without.
     layout_ : ChainLayout
         Which weights exist, and where.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.estimators.training import check_parameters, train
-from dualfield.features import Columns, Encoded, Vocabulary, encode, known_bigrams
+from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode, known_bigrams
 from dualfield.fields import Chain
 from dualfield.fields.chain import frequent
 from dualfield.labels import encode_labels, resolve_constraints
@@ -93,9 +93,9 @@ def _all_labels(
     return encode_labels([*y, extra], [*encoded.lengths.tolist(), len(extra)])[0]
 
 
-def _joined(old: Vocabulary | Columns, new: Vocabulary | Columns) -> Vocabulary | Columns:
+def _joined(old: Vocabulary | NumberedColumns, new: Vocabulary | NumberedColumns) -> Vocabulary | NumberedColumns:
     """The old names, then the new ones; of columns there are as many as before."""
-    if isinstance(old, Columns) or isinstance(new, Columns):
+    if isinstance(old, NumberedColumns) or isinstance(new, NumberedColumns):
         return old
     return Vocabulary([*old.names, *(name for name in new.names if name not in old)])
 

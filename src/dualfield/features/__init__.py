@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dualfield.features.templates.rules import Transform as Transform
     from dualfield.features.templates.template import Template as Template
     from dualfield.features.templates.tokens import Tokens as Tokens
-    from dualfield.features.vocabulary import Columns as Columns
+    from dualfield.features.vocabulary import NumberedColumns as NumberedColumns
     from dualfield.features.vocabulary import Vocabulary as Vocabulary
 
 __all__, __getattr__, __dir__ = deferred(__name__, written_imports())

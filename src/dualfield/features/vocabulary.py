@@ -3,7 +3,7 @@
 The core only ever sees numbers ``0 .. n_attributes - 1``. Two kinds of vocabulary say what they mean:
 
 * :class:`Vocabulary`: every number is an attribute *name* (data given as dicts or lists of strings);
-* :class:`Columns`: every number is a *column* of a matrix (data given as arrays), so only the width matters.
+* :class:`NumberedColumns`: every number is a *column* of a matrix (data given as arrays), so only the width matters.
 
 A vocabulary of names is stored as two plain arrays, the names' bytes one after the other and where each
 begins, so that it can live in a model file beside the weights without any code running on load.
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.given_numbers import check_integer
 
-__all__ = ["Columns", "Vocabulary"]
+__all__ = ["NumberedColumns", "Vocabulary"]
 
 # Python strings may hold lone surrogates, which strict UTF-8 refuses; "surrogatepass" stores and restores
 # them.
@@ -248,7 +248,7 @@ def _is_text(text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> boo
     return not bool(((begins & 0xC0) == 0x80).any())
 
 
-class Columns:
+class NumberedColumns:
     """The vocabulary of array input: attribute ``i`` is column ``i``.
 
     Parameters
@@ -258,7 +258,7 @@ class Columns:
 
     Examples
     --------
-    >>> len(Columns(128)), Columns(3) == Columns(3)
+    >>> len(NumberedColumns(128)), NumberedColumns(3) == NumberedColumns(3)
     (128, True)
     """
 
@@ -271,15 +271,15 @@ class Columns:
         return self.width
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Columns):
+        if not isinstance(other, NumberedColumns):
             return NotImplemented
         return self.width == other.width
 
     def __hash__(self) -> int:
-        return hash((Columns, self.width))
+        return hash((NumberedColumns, self.width))
 
     def __repr__(self) -> str:
-        return f"Columns({self.width})"
+        return f"NumberedColumns({self.width})"
 
 
 def _plain_string(number: int, name: object) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import check_sample_weight, frozen
-from dualfield.features import Columns, Encoded, Vocabulary, encode
+from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
 from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_label_count, only_with_l1
 from dualfield.labels import encode_allowed, encode_partial_labels, resolve_constraints
 from dualfield.models.chain_layout import ChainLayout
@@ -203,8 +203,8 @@ def _default_solver(n_sequences: int) -> Choice:
 def frequent(
     encoded: Encoded,
     min_count: int,
-    known: Vocabulary | Columns | None = None,
-    known_bigrams: Vocabulary | Columns | None = None,
+    known: Vocabulary | NumberedColumns | None = None,
+    known_bigrams: Vocabulary | NumberedColumns | None = None,
 ) -> Encoded:
     """Without the attributes and the bigrams that occur at fewer positions; those of ``known`` ones stay."""
     if min_count == 1:
@@ -217,10 +217,10 @@ def frequent(
     return rest
 
 
-def _often(encoded: Encoded, min_count: int, known: Vocabulary | Columns | None) -> Encoded:
-    if isinstance(known, Columns):
+def _often(encoded: Encoded, min_count: int, known: Vocabulary | NumberedColumns | None) -> Encoded:
+    if isinstance(known, NumberedColumns):
         return encoded
-    if isinstance(encoded.vocabulary, Columns):
+    if isinstance(encoded.vocabulary, NumberedColumns):
         return encoded.without_rare_columns(min_count)
     keep: npt.NDArray[np.bool_] = encoded.counts() >= min_count
     if known is not None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.core_arrays import contiguous, handed_over
 from dualfield.features.sequences.encoded import Encoded
-from dualfield.features.vocabulary import Columns, Vocabulary
+from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.io.atomic import PathLike
 from dualfield.io.content import open_text, read_content
 from dualfield.labels.encoded_labels import EncodedLabels
@@ -158,7 +158,7 @@ def write_attributes(
     A   a\:b    n:2.5
     <BLANKLINE>
     """
-    if isinstance(X.vocabulary, Columns):
+    if isinstance(X.vocabulary, NumberedColumns):
         raise TypeError("attribute files hold names, but the attributes of X are columns of arrays; give them names.")
     if X.bigrams is not None:
         raise ValueError(

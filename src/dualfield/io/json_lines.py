@@ -26,7 +26,7 @@ import numpy.typing as npt
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.sequences.encoding import encode
 from dualfield.features.templates.tokens import Tokens
-from dualfield.features.vocabulary import Columns, Vocabulary
+from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.io.atomic import PathLike
 from dualfield.io.content import open_text, read_content
 from dualfield.labels.encoded_labels import EncodedLabels
@@ -79,7 +79,7 @@ class JsonSequences:
             ]
         return Tokens.from_rows(rows)
 
-    def encoded(self, vocabulary: Vocabulary | Columns | None = None) -> Encoded:
+    def encoded(self, vocabulary: Vocabulary | NumberedColumns | None = None) -> Encoded:
         """The features, encoded as :func:`dualfield.features.encode` does; a mistake is named with its line."""
         if self.kind != "features":
             raise ValueError(f"{self.name} has tokens, not features; make features of them by a template.")
@@ -94,7 +94,7 @@ class JsonSequences:
                 raise ValueError(f"{self.name}, line {self.lines[first]}: {text}") from None
             raise
 
-    def _first_refused(self, vocabulary: Vocabulary | Columns | None) -> int:
+    def _first_refused(self, vocabulary: Vocabulary | NumberedColumns | None) -> int:
         """The first sequence that cannot be encoded, if one cannot be by itself, found by halving."""
         begin, end = 0, len(self.sequences)
         while end - begin > 1:
@@ -279,7 +279,7 @@ def write_json_lines(
 
 def attribute_lists(X: Encoded) -> list[list[Any]]:
     """Encoded sequences as features: lists of names where all values are 1, else dicts from name to value."""
-    if isinstance(X.vocabulary, Columns):
+    if isinstance(X.vocabulary, NumberedColumns):
         raise TypeError("the attributes of X are columns of arrays, which have no names.")
     if X.bigrams is not None:
         raise ValueError(

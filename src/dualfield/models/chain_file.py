@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualfield import _core
-from dualfield.features import Columns, Vocabulary
+from dualfield.features import NumberedColumns, Vocabulary
 from dualfield.labels import Constraints
 from dualfield.models.bigram_layout import BigramLayout
 from dualfield.models.chain_contents import GIVEN, MASKS, ChainContents
@@ -18,7 +18,7 @@ from dualfield.models.spec import ChainSpec
 
 __all__ = ["arrays_of", "description_of", "layout_of", "parameters_of", "vocabularies_of"]
 
-Names = Vocabulary | Columns
+Names = Vocabulary | NumberedColumns
 
 
 def arrays_of(layout: ChainLayout, vocabulary: Names, bigrams: Names | None) -> Arrays:
@@ -88,6 +88,6 @@ def vocabularies_of(contents: ChainContents) -> tuple[Names, Names | None]:
 
 def _vocabulary(file: Contents, columns: int | None, name: str) -> Names:
     if columns is not None:
-        return Columns(columns)
+        return NumberedColumns(columns)
     # not the names of the contents, which would keep the whole file in memory
     return Vocabulary.from_core(_core.Names(file.array(f"{name}_text"), file.array(f"{name}_offsets")))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import check_sample_weight
-from dualfield.features import Columns, Encoded, Vocabulary, encode, known_bigrams
+from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode, known_bigrams
 from dualfield.given_numbers import check_integer
 from dualfield.labels import encode_allowed, encode_labels
 from dualfield.models import chain_answers, chain_file
@@ -66,8 +66,8 @@ class ChainModel(StoredModel):
     n_jobs: int | None = 1
     classes_: npt.NDArray[Any]
     weights_: npt.NDArray[np.float64]
-    vocabulary_: Vocabulary | Columns
-    bigram_vocabulary_: Vocabulary | Columns | None = None
+    vocabulary_: Vocabulary | NumberedColumns
+    bigram_vocabulary_: Vocabulary | NumberedColumns | None = None
     layout_: ChainLayout
     column_features_: dict[str, Any] | None
 

@@ -34,7 +34,7 @@ __all__ = [
     "DAMAGED",
     "FORMAT_VERSION",
     "Arrays",
-    "Part",
+    "FileArray",
     "clause",
     "has_checksum",
     "read_model",
@@ -53,7 +53,7 @@ _CODES = {"F64": "d", "F32": "f", "I64": "q", "I32": "i", "U8": "B"}  # of the t
 _TYPES = {**{code: name for name, code in _CODES.items()}, "l": "I64"}
 
 
-class Part(NamedTuple):
+class FileArray(NamedTuple):
     """An array of a model file: its shape, and its numbers as a typed view of the file's bytes."""
 
     shape: tuple[int, ...]
@@ -115,7 +115,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     return {name: np.array(part.numbers).reshape(part.shape) for name, part in parts.items()}, description
 
 
-def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Part], dict[str, Any]]:
+def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, FileArray], dict[str, Any]]:
     """The same as :func:`read_model`, with views of the file's bytes, which are in memory, in place of arrays."""
     shown = os.fspath(path)
     if not os.path.exists(path):
@@ -204,7 +204,7 @@ def _header(content: memoryview) -> dict[str, Any]:
     return header
 
 
-def _part(name: str, entry: Mapping[str, Any], content: memoryview, size: int) -> Part:
+def _part(name: str, entry: Mapping[str, Any], content: memoryview, size: int) -> FileArray:
     begin, end = entry["data_offsets"]
     shape, code = tuple(entry["shape"]), _CODES.get(entry["dtype"])
     if code is None:
@@ -216,7 +216,7 @@ def _part(name: str, entry: Mapping[str, Any], content: memoryview, size: int) -
         raise ValueError(f"its {name} have {len(numbers)} bytes, which do not fit the shape {shape}")
     if (size + begin) % struct.calcsize(code):
         numbers = memoryview(bytes(numbers))  # where the file does not align them
-    return Part(shape, numbers.cast(code))  # type: ignore[call-overload]
+    return FileArray(shape, numbers.cast(code))  # type: ignore[call-overload]
 
 
 def _version(shown: str, metadata: Mapping[str, Any]) -> int:

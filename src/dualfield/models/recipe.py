@@ -19,9 +19,9 @@ from dualfield.given_numbers import check_integer
 from dualfield.io.column_layout import column_layout
 
 if TYPE_CHECKING:
-    from dualfield.features import Columns, Encoded, Template, Tokens, Vocabulary
+    from dualfield.features import Encoded, NumberedColumns, Template, Tokens, Vocabulary
 
-__all__ = ["Layout", "Recipe", "Vocabularies", "checked_column_features", "recipe_of"]
+__all__ = ["FileLayout", "Recipe", "Vocabularies", "checked_column_features", "recipe_of"]
 
 _MOST_COLUMNS = 2**31 - 1
 _MOST_HASH_BITS = 30
@@ -30,11 +30,11 @@ _MOST_HASH_BITS = 30
 class Vocabularies(Protocol):
     """A model, as far as a recipe knows it."""
 
-    vocabulary_: Vocabulary | Columns
-    bigram_vocabulary_: Vocabulary | Columns | None
+    vocabulary_: Vocabulary | NumberedColumns
+    bigram_vocabulary_: Vocabulary | NumberedColumns | None
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """The format of a file and, of a column file, what :func:`~dualfield.io.read_tokens` has to know."""
 
     format: str = "columns"
@@ -44,10 +44,10 @@ class Layout(NamedTuple):
 
     def but_for(
         self, separator: str | None, comment: str | None, docstart: str | None, format: str | None = None
-    ) -> Layout:
+    ) -> FileLayout:
         """The same layout, except for what is given; of another format, nothing of the old one holds."""
         if format is not None and format != self.format:
-            return Layout(format, separator, comment, docstart or "drop")
+            return FileLayout(format, separator, comment, docstart or "drop")
         given = {"separator": separator, "comment": comment, "docstart": docstart}
         return self._replace(**{name: value for name, value in given.items() if value is not None})
 
@@ -57,7 +57,7 @@ class Recipe:
 
     Parameters
     ----------
-    layout : Layout
+    layout : FileLayout
         Of the training file, and by default of others.
     width : int
         Columns of the training file, the label included.
@@ -73,7 +73,7 @@ class Recipe:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: FileLayout,
         width: int,
         label: int,
         columns: tuple[int, ...],
@@ -126,7 +126,7 @@ def recipe_of(plain: object) -> Recipe:
         width, label, *columns = map(_number, (plain["width"], plain["label"], *plain["columns"]))
         if not all(0 <= column < width for column in (label, *columns)):
             raise ValueError(f"it has {width} columns, but refers to {(label, *columns)}")
-        layout = Layout(**plain["layout"])
+        layout = FileLayout(**plain["layout"])
         for name, value in layout._asdict().items():
             if not (isinstance(value, str) or (value is None and name in ("separator", "comment"))):
                 raise ValueError(f"expected a layout of text, found {name}={value!r}")

@@ -20,7 +20,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dualfield import _core
-from dualfield.models.model_file import DAMAGED, Part, read_parts, refusal
+from dualfield.models.model_file import DAMAGED, FileArray, read_parts, refusal
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,7 +61,7 @@ class Contents(NamedTuple):
     """A file that has been read, and found to have what all models have; arrays are views of its bytes."""
 
     path: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, FileArray]
     description: dict[str, Any]
 
     @property

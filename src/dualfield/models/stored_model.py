@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.models.model_file import DAMAGED, Arrays, Part, clause, refusal, write_model
+from dualfield.models.model_file import DAMAGED, Arrays, FileArray, clause, refusal, write_model
 from dualfield.models.schema import Contents, read_contents
 from dualfield.solution import Solution
 
@@ -111,10 +111,10 @@ def _rounded(weights: npt.NDArray[np.float64], dtype: npt.DTypeLike) -> npt.NDAr
     return stored
 
 
-def _parts_of(arrays: Arrays) -> dict[str, Part]:
+def _parts_of(arrays: Arrays) -> dict[str, FileArray]:
     """Arrays as they would be read from a file."""
     parts = {}
     for name, array in arrays.items():
         content = np.ascontiguousarray(array).data.cast("B") if array.size else memoryview(b"")
-        parts[name] = Part(array.shape, content.cast(_CODES[array.dtype.char]))  # type: ignore[call-overload]
+        parts[name] = FileArray(array.shape, content.cast(_CODES[array.dtype.char]))  # type: ignore[call-overload]
     return parts

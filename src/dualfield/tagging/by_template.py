@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from dualfield.models.recipe import Layout, Recipe
+from dualfield.models.recipe import FileLayout, Recipe
 from dualfield.tagging.format import TokenFile
 from dualfield.tagging.formats import format_named
 from dualfield.tagging.stream import shown
@@ -51,7 +51,7 @@ class Maker:
     def make(
         self,
         content: TokenFile,
-        layout: Layout,
+        layout: FileLayout,
         label_column: int | None = None,
         min_count: int = 1,
         hash_bits: int | None = None,

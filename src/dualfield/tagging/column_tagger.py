@@ -5,12 +5,12 @@ from __future__ import annotations
 from dualfield import _core
 from dualfield.io.column_layout import column_layout
 from dualfield.models.chain_contents import ChainContents
-from dualfield.models.recipe import Layout, Recipe
+from dualfield.models.recipe import FileLayout, Recipe
 
 __all__ = ["column_tagger"]
 
 
-def column_tagger(contents: ChainContents, recipe: Recipe, layout: Layout, strict: bool) -> _core.ColumnTagger:
+def column_tagger(contents: ChainContents, recipe: Recipe, layout: FileLayout, strict: bool) -> _core.ColumnTagger:
     """The tagger of a model, for files of this layout.
 
     Refuses a model with bigrams: for that there is :class:`~dualfield.tagging.model_tagger.ModelTagger`.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dualfield.features import Encoded, Tokens, Vocabulary
     from dualfield.labels import EncodedLabels
-    from dualfield.models.recipe import Layout
+    from dualfield.models.recipe import FileLayout
     from dualfield.tagging.task import Counts, Task
 
 __all__ = ["ATTRIBUTES", "TOKENS", "AttributeFile", "Format", "TokenFile"]
@@ -83,7 +83,7 @@ class Format(ABC):
 
     @abstractmethod
     def read(
-        self, path: str, layout: Layout, encoding: str, vocabulary: Vocabulary | None = None
+        self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None
     ) -> TokenFile | AttributeFile:
         """Read a whole file; of attributes, those that ``vocabulary`` has, if it is given."""
 
@@ -100,7 +100,7 @@ class Format(ABC):
         self.write(content.labelled(predicted), task.output)
         return Counts(len(predicted), 0)
 
-    def check(self, layout: Layout, docstart: str | None = None) -> None:
+    def check(self, layout: FileLayout, docstart: str | None = None) -> None:
         """Refuse options that the format has no place for."""
         for name, value in (("separator", layout.separator), ("comment", layout.comment), ("docstart", docstart)):
             if value is not None:

@@ -6,7 +6,7 @@ from dualfield import _core
 from dualfield.features import Tokens
 from dualfield.io.column_layout import column_layout
 from dualfield.models.chain_model import ChainModel
-from dualfield.models.recipe import Layout, Recipe
+from dualfield.models.recipe import FileLayout, Recipe
 
 __all__ = ["ModelTagger"]
 
@@ -20,13 +20,13 @@ class ModelTagger:
         Any model that a recipe goes with.
     recipe : Recipe
         How a file becomes attributes.
-    layout : Layout
+    layout : FileLayout
         Of the files to tag.
     strict : bool
         Whether a sentence that cannot be read ends the work.
     """
 
-    def __init__(self, crf: ChainModel, recipe: Recipe, layout: Layout, strict: bool) -> None:
+    def __init__(self, crf: ChainModel, recipe: Recipe, layout: FileLayout, strict: bool) -> None:
         self._crf, self._recipe = crf, recipe
         fewest, most = recipe.widths
         self._options = column_layout(layout.format, layout.separator, layout.comment, layout.docstart)

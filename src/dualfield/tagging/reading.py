@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from dualfield.models.recipe import Layout, Recipe
+from dualfield.models.recipe import FileLayout, Recipe
 from dualfield.tagging.by_template import Maker
 from dualfield.tagging.format import ATTRIBUTES, AttributeFile, TokenFile
 from dualfield.tagging.formats import format_named
@@ -45,7 +45,7 @@ def read_for_training(
     path: str,
     features: str | None,
     syntax: str,
-    layout: Layout,
+    layout: FileLayout,
     encoding: str,
     *,
     label_column: int | None = None,
@@ -84,7 +84,7 @@ def read_for_training(
     return Labelled(made.X, made.y, made.recipe, content.tokens, content.weights)
 
 
-def read_for_eval(path: str, crf: ChainModel, source: Recipe | Given, layout: Layout, encoding: str) -> Labelled:
+def read_for_eval(path: str, crf: ChainModel, source: Recipe | Given, layout: FileLayout, encoding: str) -> Labelled:
     """Read a labelled file and keep the attributes that the model knows."""
     if isinstance(source, Given):
         return read_given(path, source, encoding, names_of(crf))
@@ -94,12 +94,12 @@ def read_for_eval(path: str, crf: ChainModel, source: Recipe | Given, layout: La
 
 def read_given(path: str, source: Given, encoding: str, vocabulary: Vocabulary | None = None) -> Labelled:
     """Read a labelled file that has the attributes themselves."""
-    content = format_named(source.format).read(path, Layout(source.format), encoding, vocabulary)
+    content = format_named(source.format).read(path, FileLayout(source.format), encoding, vocabulary)
     content = attributes_in(content)
     return Labelled(content.X, content.y, source, None, content.weights)
 
 
-def read_labelled(path: str, recipe: Recipe, layout: Layout, encoding: str) -> Tokens:
+def read_labelled(path: str, recipe: Recipe, layout: FileLayout, encoding: str) -> Tokens:
     """Read a labelled file with the columns of training."""
     tokens = tokens_in(format_named(layout.format).read(path, layout, encoding))
     fewest, most = recipe.widths

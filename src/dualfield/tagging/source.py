@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dualfield import features
 from dualfield.io.content import is_crfsuite_model
-from dualfield.models.recipe import Layout, Recipe, recipe_of
+from dualfield.models.recipe import FileLayout, Recipe, recipe_of
 from dualfield.tagging.format import ATTRIBUTES, TOKENS
 from dualfield.tagging.formats import format_named, names_that_hold
 
@@ -65,10 +65,10 @@ def layout_of(
     separator: str | None,
     comment: str | None,
     docstart: str | None,
-) -> Layout:
+) -> FileLayout:
     """How the file is laid out: as in training, but for what the options say."""
     if isinstance(source, Given):
-        layout = Layout(source.format, separator, comment, docstart or "drop")
+        layout = FileLayout(source.format, separator, comment, docstart or "drop")
     else:
         layout = source.layout.but_for(separator, comment, docstart, format)
         if TOKENS not in format_named(layout.format).holds:

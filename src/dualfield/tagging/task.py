@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from dualfield.models.recipe import Layout, Recipe
+from dualfield.models.recipe import FileLayout, Recipe
 
 if TYPE_CHECKING:
     from dualfield.features import Encoded, Vocabulary
@@ -38,7 +38,7 @@ class Task:
         What the model file has, read without NumPy; None for a model of CRFsuite.
     source : Recipe or Given
         How the model reads files.
-    layout : Layout
+    layout : FileLayout
         Of the file.
     encoding : str
         Of the file, and of what is written.
@@ -57,7 +57,7 @@ class Task:
         model: str,
         contents: ChainContents | None,
         source: Recipe | Given,
-        layout: Layout,
+        layout: FileLayout,
         encoding: str,
         strict: bool,
         jobs: int,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.features import Columns, Encoded
+from dualfield.features import Encoded, NumberedColumns
 from dualfield.fields.base import check_label_count
 from dualfield.models import ChainLayout, ChainSpec
 
@@ -80,7 +80,7 @@ def _state_frequencies(
 def _zero_pairs(X: list[Any], encoded: Encoded, codes: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.int64]:
     """Pairs of an attribute that has a value elsewhere, and a label where it is there with value zero."""
     vocabulary = encoded.vocabulary
-    if isinstance(vocabulary, Columns):
+    if isinstance(vocabulary, NumberedColumns):
         return np.empty(0, dtype=np.int64)
     pairs: set[int] = set()
     labels = iter(codes.tolist())

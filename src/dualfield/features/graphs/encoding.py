@@ -13,7 +13,7 @@ from scipy import sparse
 from dualfield.features.graphs.cliques import encode_cliques
 from dualfield.features.graphs.encoded_graphs import EncodedGraphs, check_edges
 from dualfield.features.sequences.arrays import stack_matrices
-from dualfield.features.vocabulary import Columns
+from dualfield.features.vocabulary import NumberedColumns
 from dualfield.labels.encoded_labels import encode_labels
 from dualfield.nested import GRAPHS, IMAGES, bounds_of
 
@@ -78,7 +78,7 @@ def stack_graphs(
     nodes: list[Any], edges: list[npt.NDArray[Any]], edge_features: npt.NDArray[np.float64] | None
 ) -> EncodedGraphs:
     """The graphs with these node matrices (all of one width), edges, and rows of all edges, in contiguous arrays."""
-    merged = stack_matrices(nodes, Columns(nodes[0].shape[1]), "feature {} of node {} of graph {}")
+    merged = stack_matrices(nodes, NumberedColumns(nodes[0].shape[1]), "feature {} of node {} of graph {}")
     return EncodedGraphs(
         merged.offsets,
         merged.indptr,

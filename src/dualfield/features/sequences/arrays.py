@@ -13,20 +13,20 @@ import numpy.typing as npt
 from scipy import sparse
 
 from dualfield.features.sequences.encoded import Encoded
-from dualfield.features.vocabulary import Columns
+from dualfield.features.vocabulary import NumberedColumns
 from dualfield.nested import bounds_of
 
 __all__ = ["encode_arrays", "rows_of", "stack_matrices"]
 
 
-def encode_arrays(sequences: list[Any], vocabulary: Columns | None = None) -> Encoded:
+def encode_arrays(sequences: list[Any], vocabulary: NumberedColumns | None = None) -> Encoded:
     """Encode matrices of shape (length, n_columns), dense or sparse.
 
     Parameters
     ----------
     sequences : list of 2-D arrays or scipy sparse matrices
         At least one; all of the same width.
-    vocabulary : Columns, optional
+    vocabulary : NumberedColumns, optional
         The width to insist on, as learnt in training.
 
     Returns
@@ -43,7 +43,7 @@ def encode_arrays(sequences: list[Any], vocabulary: Columns | None = None) -> En
     for number, matrix in enumerate(sequences):
         _check_matrix(number, matrix)
     if vocabulary is None:
-        vocabulary, origin = Columns(sequences[0].shape[1]), "sequence 0 has"
+        vocabulary, origin = NumberedColumns(sequences[0].shape[1]), "sequence 0 has"
     else:
         origin = "the model was trained on"
     for number, matrix in enumerate(sequences):
@@ -55,7 +55,7 @@ def encode_arrays(sequences: list[Any], vocabulary: Columns | None = None) -> En
     return stack_matrices(sequences, vocabulary, "column {} at position {} of sequence {}")
 
 
-def stack_matrices(matrices: list[Any], vocabulary: Columns, place: str) -> Encoded:
+def stack_matrices(matrices: list[Any], vocabulary: NumberedColumns, place: str) -> Encoded:
     """The rows of matrices of one width, all in one; ``place`` names an entry by column, row and matrix."""
     rows = [rows_of(matrix) for matrix in matrices]
     offsets = bounds_of([matrix.shape[0] for matrix in matrices])

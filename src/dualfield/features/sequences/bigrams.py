@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dualfield.features.sequences.encoded import Encoded
-from dualfield.features.vocabulary import Columns, Vocabulary
+from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 
 __all__ = ["known_bigrams"]
 
 
-def known_bigrams(encoded: Encoded, vocabulary: Vocabulary | Columns | None) -> Encoded:
+def known_bigrams(encoded: Encoded, vocabulary: Vocabulary | NumberedColumns | None) -> Encoded:
     """The sequences with those bigrams that a model knows; ``vocabulary`` is None where it has none at all.
 
     Raises

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous, handed_over
-from dualfield.features.vocabulary import Columns, Vocabulary
+from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.nested import Key, check_entries, check_offsets, check_values, chosen_groups, gather, integers
 
 __all__ = ["Encoded"]
@@ -44,7 +44,7 @@ class Encoded:
         Attribute numbers, distinct and increasing within a position.
     values : array of float64, shape (n_entries,), or None
         The attributes' values; None means that all are 1.
-    vocabulary : Vocabulary or Columns
+    vocabulary : Vocabulary or NumberedColumns
         What the attribute numbers stand for.
     bigrams : Encoded, optional
         Attributes of pairs of labels, for the same positions: those of position t go with the labels of t − 1 and t, so
@@ -69,7 +69,7 @@ class Encoded:
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
     values: npt.NDArray[np.float64] | None
-    vocabulary: Vocabulary | Columns
+    vocabulary: Vocabulary | NumberedColumns
     bigrams: Encoded | None = None
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class Encoded:
         indptr: npt.ArrayLike,
         indices: npt.ArrayLike,
         values: npt.ArrayLike | None,
-        vocabulary: Vocabulary | Columns,
+        vocabulary: Vocabulary | NumberedColumns,
     ) -> Encoded:
         """Build from entries in any order; repeats within a position are added up, zeros dropped.
 
@@ -102,7 +102,7 @@ class Encoded:
 
         Examples
         --------
-        >>> encoded = Encoded.from_entries([0, 1], [0, 3], [1, 0, 1], None, Columns(2))
+        >>> encoded = Encoded.from_entries([0, 1], [0, 3], [1, 0, 1], None, NumberedColumns(2))
         >>> encoded.indices.tolist(), encoded.values.tolist()
         ([0, 1], [1.0, 2.0])
         """
@@ -253,13 +253,13 @@ class Encoded:
         if keep.all():
             return self
         vocabulary = self.vocabulary
-        if isinstance(vocabulary, Columns):
+        if isinstance(vocabulary, NumberedColumns):
             return self._renumbered(np.where(keep, np.arange(len(keep)), -1), vocabulary)
         names = [vocabulary.names[i] for i in np.flatnonzero(keep)]
         return self._renumbered(np.where(keep, np.cumsum(keep) - 1, -1), Vocabulary(names))
 
     def without_rare_columns(self, min_count: int) -> Encoded:
-        """What ``restrict(counts() >= min_count)`` gives for Columns, in memory that follows the entries.
+        """What ``restrict(counts() >= min_count)`` gives for NumberedColumns, in memory that follows the entries.
 
         Hashed attributes have far more columns than entries: counts of them all would take gigabytes.
         """
@@ -267,12 +267,12 @@ class Encoded:
         columns, counts = np.unique(there, return_counts=True)
         return self._kept(np.isin(self.indices, columns[counts >= min_count]), self.indices, self.vocabulary)
 
-    def translate(self, vocabulary: Vocabulary | Columns) -> Encoded:
+    def translate(self, vocabulary: Vocabulary | NumberedColumns) -> Encoded:
         """Number the attributes by another vocabulary; those it does not have are dropped.
 
         Parameters
         ----------
-        vocabulary : Vocabulary or Columns
+        vocabulary : Vocabulary or NumberedColumns
             The vocabulary to go over to, of the same kind; columns must agree in number.
 
         Raises
@@ -291,7 +291,7 @@ class Encoded:
         own = self.vocabulary
         if own is vocabulary:
             return self
-        if isinstance(own, Columns) and isinstance(vocabulary, Columns):
+        if isinstance(own, NumberedColumns) and isinstance(vocabulary, NumberedColumns):
             if own != vocabulary:
                 raise ValueError(
                     f"the encoded data has {len(own)} columns but the vocabulary to translate to has "
@@ -299,8 +299,8 @@ class Encoded:
                     "give data with the columns that the model was trained on."
                 )
             return self
-        if isinstance(own, Columns) or isinstance(vocabulary, Columns):
-            found, expected = ("columns", "names") if isinstance(own, Columns) else ("names", "columns")
+        if isinstance(own, NumberedColumns) or isinstance(vocabulary, NumberedColumns):
+            found, expected = ("columns", "names") if isinstance(own, NumberedColumns) else ("names", "columns")
             raise TypeError(
                 f"the attributes of the encoded data are {found} but the vocabulary to translate to "
                 f"has {expected}; "
@@ -311,7 +311,7 @@ class Encoded:
         numbers = np.fromiter(map(vocabulary.index.get, own.names, repeat(-1)), np.int64, len(own))
         return self._renumbered(numbers, vocabulary)
 
-    def _renumbered(self, numbers: npt.NDArray[np.int64], vocabulary: Vocabulary | Columns) -> Encoded:
+    def _renumbered(self, numbers: npt.NDArray[np.int64], vocabulary: Vocabulary | NumberedColumns) -> Encoded:
         """Attribute ``a`` becomes ``numbers[a]``; -1 drops it."""
         indices = numbers[self.indices]
         return self._kept(indices >= 0, indices, vocabulary)
@@ -320,7 +320,7 @@ class Encoded:
         self,
         kept: npt.NDArray[np.bool_],
         indices: npt.NDArray[np.int32] | npt.NDArray[np.int64],
-        vocabulary: Vocabulary | Columns,
+        vocabulary: Vocabulary | NumberedColumns,
     ) -> Encoded:
         """Some of the entries, each under a new number."""
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]

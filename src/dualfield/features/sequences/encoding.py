@@ -16,7 +16,7 @@ import numpy as np
 
 from dualfield.features.sequences.attributes import encode_dicts, encode_strings
 from dualfield.features.sequences.encoded import Encoded
-from dualfield.features.vocabulary import Columns, Vocabulary
+from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 
 __all__ = ["encode"]
 
@@ -24,7 +24,7 @@ Form = Literal["dict", "list", "array"]
 _EXPECTED_SEQUENCE = "a list of dicts, a list of lists of attribute strings, or a 2-D array"
 
 
-def encode(X: Any, vocabulary: Vocabulary | Columns | None = None, *, bigrams: Any = None) -> Encoded:
+def encode(X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bigrams: Any = None) -> Encoded:
     """Encode sequences of any accepted form.
 
     Parameters
@@ -40,7 +40,7 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None, *, bigrams: A
         * a scipy sparse matrix or array of that shape.
 
         An :class:`Encoded` is returned as it is, or translated to ``vocabulary``.
-    vocabulary : Vocabulary or Columns, optional
+    vocabulary : Vocabulary or NumberedColumns, optional
         Attribute numbers to use, as of an earlier result; attributes it does not have are ignored. By
         default they are numbered in order of first appearance.
     bigrams : Encoded or iterable of sequences, optional
@@ -70,8 +70,10 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None, *, bigrams: A
     >>> encode([[["a"], ["b"]]], bigrams=[[[], ["pair"]]]).bigrams.vocabulary.names
     ['pair']
     """
-    if vocabulary is not None and not isinstance(vocabulary, Vocabulary | Columns):
-        raise TypeError(f"vocabulary is of type {type(vocabulary).__name__}; expected a Vocabulary, Columns or None.")
+    if vocabulary is not None and not isinstance(vocabulary, Vocabulary | NumberedColumns):
+        raise TypeError(
+            f"vocabulary is of type {type(vocabulary).__name__}; expected a Vocabulary, NumberedColumns or None."
+        )
     if bigrams is not None:
         encoded = encode(X, vocabulary)
         if encoded.bigrams is not None:
@@ -89,7 +91,7 @@ def encode(X: Any, vocabulary: Vocabulary | Columns | None = None, *, bigrams: A
         from dualfield.features.sequences.arrays import encode_arrays  # needs SciPy, which names do without
 
         return encode_arrays(sequences, vocabulary)
-    if isinstance(vocabulary, Columns):
+    if isinstance(vocabulary, NumberedColumns):
         raise TypeError(
             f"X holds {form}s but the model was trained on arrays of {len(vocabulary)} columns; "
             "give 2-D arrays of that width."

@@ -19,7 +19,7 @@ from dualfield.features.templates.compiled import check_plain, compile_template
 from dualfield.features.templates.rules import Cell, Rule, Transform
 from dualfield.features.templates.syntax import parse_crfpp, parse_wapiti
 from dualfield.features.templates.tokens import Tokens
-from dualfield.features.vocabulary import Columns, Vocabulary
+from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.given_numbers import check_integer
 
 __all__ = ["Template"]
@@ -171,10 +171,10 @@ class Template:
     def encode(
         self,
         tokens: Tokens | Iterable[Sentence],
-        vocabulary: Vocabulary | Columns | None = None,
+        vocabulary: Vocabulary | NumberedColumns | None = None,
         min_count: int = 1,
         hash_bits: int | None = None,
-        bigram_vocabulary: Vocabulary | Columns | None = None,
+        bigram_vocabulary: Vocabulary | NumberedColumns | None = None,
     ) -> Encoded:
         """Make and number the attributes of the unigram rules and, as ``bigrams`` of the result, of the bigram rules.
 
@@ -189,7 +189,8 @@ class Template:
             Attributes that occur at fewer tokens are dropped.
         hash_bits : int, optional
             Number an attribute by the first ``hash_bits`` bits of a hash of its string instead: no vocabulary, and
-            attributes that collide share a weight. ``vocabulary`` may then be the ``Columns`` of an earlier result.
+            attributes that collide share a weight. ``vocabulary`` may then be the ``NumberedColumns`` of an
+            earlier result.
         bigram_vocabulary : Vocabulary, optional
             The same as ``vocabulary`` for the attributes of the bigram rules.
 
@@ -209,7 +210,7 @@ class Template:
     def encode_bigrams(
         self,
         tokens: Tokens | Iterable[Sentence],
-        vocabulary: Vocabulary | Columns | None = None,
+        vocabulary: Vocabulary | NumberedColumns | None = None,
         min_count: int = 1,
         hash_bits: int | None = None,
     ) -> Encoded:
@@ -264,7 +265,7 @@ class Template:
     def _encoded(
         self,
         tokens: Tokens | Iterable[Sentence],
-        vocabulary: Vocabulary | Columns | None,
+        vocabulary: Vocabulary | NumberedColumns | None,
         min_count: int,
         hash_bits: int | None,
         bigrams: bool,
@@ -278,7 +279,7 @@ class Template:
         given = vocabulary.core if isinstance(vocabulary, Vocabulary) else None
         indptr, indices, values, names = self._compiled.encode(tokens.core, bigrams, given, hash_bits or 0, min_count)
         if hash_bits is not None:
-            vocabulary = Columns(2**hash_bits)
+            vocabulary = NumberedColumns(2**hash_bits)
         elif names is not None:
             vocabulary = Vocabulary.from_core(names)
         assert vocabulary is not None
@@ -296,17 +297,17 @@ def _as_bigram(rule: Rule) -> Rule:
     return replace(rule, kind="bigram")
 
 
-def _check_numbering(vocabulary: Vocabulary | Columns | None, min_count: int, hash_bits: int | None) -> None:
+def _check_numbering(vocabulary: Vocabulary | NumberedColumns | None, min_count: int, hash_bits: int | None) -> None:
     check_integer("min_count", min_count, 1, "a positive integer")
     if vocabulary is not None and min_count > 1:
         raise ValueError("min_count chooses attributes and so does a vocabulary; give one of them.")
     if hash_bits is None:
-        if isinstance(vocabulary, Columns):
+        if isinstance(vocabulary, NumberedColumns):
             raise TypeError("a template makes named attributes but the vocabulary has columns; give hash_bits.")
         return
     if isinstance(hash_bits, bool) or not isinstance(hash_bits, Integral) or not 1 <= hash_bits <= _MOST_BITS:
         raise ValueError(f"hash_bits must be an integer from 1 to {_MOST_BITS}, or None; got {hash_bits!r}.")
-    if vocabulary is not None and vocabulary != Columns(2 ** int(hash_bits)):
+    if vocabulary is not None and vocabulary != NumberedColumns(2 ** int(hash_bits)):
         raise ValueError(
             f"hash_bits={hash_bits} makes {2 ** int(hash_bits)} columns; the vocabulary is {vocabulary!r}."
         )

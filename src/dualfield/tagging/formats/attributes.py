@@ -16,7 +16,7 @@ from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:
     from dualfield.features import Vocabulary
-    from dualfield.models.recipe import Layout
+    from dualfield.models.recipe import FileLayout
 
 __all__ = ["FORMAT", "Attributes"]
 
@@ -27,7 +27,7 @@ class Attributes(Format):
     name: ClassVar[str] = "attributes"
     holds: ClassVar[frozenset[str]] = frozenset({ATTRIBUTES})
 
-    def read(self, path: str, layout: Layout, encoding: str, vocabulary: Vocabulary | None = None) -> AttributeFile:
+    def read(self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None) -> AttributeFile:
         return AttributeFile(path, *io.read_weighted_attributes(path, vocabulary=vocabulary, encoding=encoding))
 
     def write(self, content: TokenFile | AttributeFile, path: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from dualfield import io
 from dualfield.io.column_layout import column_layout
-from dualfield.models.recipe import Layout, Recipe
+from dualfield.models.recipe import FileLayout, Recipe
 from dualfield.tagging.format import TOKENS, AttributeFile, Format, TokenFile
 from dualfield.tagging.stream import Tagger, tag_columns
 from dualfield.tagging.task import Counts, Task
@@ -22,10 +22,10 @@ class Columns(Format):
     holds: ClassVar[frozenset[str]] = frozenset({TOKENS})
     unlabelled: ClassVar[str] = "has one column; training needs a word and, in the last column, its label."
 
-    def check(self, layout: Layout, docstart: str | None = None) -> None:
+    def check(self, layout: FileLayout, docstart: str | None = None) -> None:
         column_layout(*layout)
 
-    def read(self, path: str, layout: Layout, encoding: str, vocabulary: object = None) -> TokenFile:
+    def read(self, path: str, layout: FileLayout, encoding: str, vocabulary: object = None) -> TokenFile:
         options: dict[str, Any] = layout._asdict()
         tokens = io.read_tokens(path, encoding=encoding, **options)
         return TokenFile(path, tokens, self._label(tokens.n_columns))

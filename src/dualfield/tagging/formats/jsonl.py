@@ -18,7 +18,7 @@ from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:
     from dualfield.features import Vocabulary
-    from dualfield.models.recipe import Layout
+    from dualfield.models.recipe import FileLayout
 
 __all__ = ["FORMAT", "JsonLines"]
 
@@ -31,7 +31,7 @@ class JsonLines(Format):
     unlabelled: ClassVar[str] = 'has no labels; add "labels": [...] to every line.'
 
     def read(
-        self, path: str, layout: Layout, encoding: str, vocabulary: Vocabulary | None = None
+        self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None
     ) -> TokenFile | AttributeFile:
         data = io.read_json_lines(path, encoding=encoding)
         if data.kind == "features":

@@ -248,7 +248,6 @@ def test_marginals_of_nothing_are_nothing() -> None:
 class Clairvoyant(Solver):
     """A solver that asks too much."""
 
-    name: ClassVar[str] = "Clairvoyant"
     needs: ClassVar[frozenset[str]] = frozenset({"foresight", "exact marginals", "a crystal ball"})
 
     def start(self, field: fields.Field, seed: int) -> Run:

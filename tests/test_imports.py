@@ -13,7 +13,7 @@ import pytest
 from dualfield.datasets import travel_sentences
 from dualfield.io import write_columns
 
-ROOMS = "datasets estimators features fields inspection io labels models oracles reporting solvers"
+ROOMS = "datasets estimators features fields inspection io labels models oracles reporting solvers tagging"
 PACKAGES = ["dualfield", *(f"dualfield.{name}" for name in ROOMS.split())]
 HEAVY = {"scipy", "sklearn", "pandas", "matplotlib", "jinja2"}
 NOT_FOR_TAGGING = HEAVY | {"numpy", "typer", "rich", "pydantic", "dataclasses"}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dualfield import oracles as oracles
     from dualfield import reporting as reporting
     from dualfield import solvers as solvers
+    from dualfield import tagging as tagging
     from dualfield.driver import Progress as Progress
     from dualfield.estimators import ChainCRF as ChainCRF
     from dualfield.estimators import ChainCRFCV as ChainCRFCV

@@ -20,7 +20,6 @@ class Descent(Solver):
 
     step: float = 0.02
 
-    name: ClassVar[str] = "Descent"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def start(self, field: Field, seed: int) -> DescentRun:

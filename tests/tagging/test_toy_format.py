@@ -13,8 +13,7 @@ from dualfield.datasets import travel_sentences
 from dualfield.features import Tokens
 from dualfield.io import read_columns, write_columns
 from dualfield.models.recipe import FileLayout
-from dualfield.tagging.format import TOKENS, AttributeFile, Format, TokenFile
-from dualfield.tagging.formats import FORMATS
+from dualfield.tagging import FORMATS, AttributeFile, Format, TokenFile
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -23,7 +22,7 @@ class Slashes(Format):
     """A sentence a line, its words with their tags: ``we/O fly/O``."""
 
     name: ClassVar[str] = "slashes"
-    holds: ClassVar[frozenset[str]] = frozenset({TOKENS})
+    holds: ClassVar[frozenset[str]] = frozenset({"tokens"})
 
     def read(self, path: str, layout: FileLayout, encoding: str, vocabulary: object = None) -> TokenFile:
         lines = Path(path).read_text(encoding).splitlines()

@@ -3,7 +3,7 @@
 ``column_features_`` of a model, and ``column_features`` of its file, are one of three things:
 
 - None: X was given by a program, and no file can be read.
-- ``{"attributes": FORMAT}``: files hold the attributes themselves; the format is "attributes" or "jsonl".
+- ``{"attributes": FORMAT}``: files of this format hold the attributes themselves.
 - :meth:`Recipe.to_dict`: how files are laid out, which column is the label, and which template makes the attributes.
 
 Training makes it, and ``tag`` and ``eval`` go by it.

@@ -46,7 +46,6 @@ class AdaGrad(Solver):
     delta: float = 1.0
     batch_size: int = 1
 
-    name: ClassVar[str] = "AdaGrad"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:

@@ -164,9 +164,12 @@ class MarginalsRun(Run):
 class Solver(ABC):
     """Parameters of a method, and what it needs of a field."""
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # in messages and model files; by default that of the class
     needs: ClassVar[frozenset[str]]
     takes: ClassVar[frozenset[str]] = frozenset()  # of the penalties: "l1", "centre"
+
+    def __init_subclass__(cls) -> None:
+        cls.name = vars(cls).get("name", cls.__name__)
 
     @property
     def limits(self) -> str:

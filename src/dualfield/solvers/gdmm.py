@@ -33,5 +33,4 @@ class GDMM(CliqueSolver):
     'converged'
     """
 
-    name: ClassVar[str] = "GDMM"
     candidate: ClassVar[str] = "active"

@@ -48,7 +48,6 @@ class Hybrid(Solver):
     corrections: int = 10
     n_jobs: int | None = None
 
-    name: ClassVar[str] = "Hybrid"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from dualfield.solvers.base import check_count, check_flag
 from dualfield.solvers.clique import CliqueSolver
@@ -64,8 +63,6 @@ class IDAL(CliqueSolver):
 
     inner_passes: int = 1
     adapt: bool = True
-
-    name: ClassVar[str] = "IDAL"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -45,7 +45,6 @@ class LBFGS(Solver):
     corrections: int = 10
     n_jobs: int | None = None
 
-    name: ClassVar[str] = "LBFGS"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
     takes: ClassVar[frozenset[str]] = frozenset({"l1", "centre"})
 

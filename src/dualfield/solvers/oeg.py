@@ -72,7 +72,6 @@ class OEG(DualSolver):
     accelerate: bool = True
     step: Literal["secant", "published"] = "secant"
 
-    name: ClassVar[str] = "OEG"
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "compact potentials"})
 
     def __post_init__(self) -> None:

@@ -40,7 +40,6 @@ class Perceptron(Solver):
 
     average: bool = True
 
-    name: ClassVar[str] = "Perceptron"
     needs: ClassVar[frozenset[str]] = frozenset({"decoding"})
 
     def __post_init__(self) -> None:

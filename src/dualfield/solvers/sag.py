@@ -59,7 +59,6 @@ class SAG(Solver):
     sampling: Literal["nus*", "nus", "uniform"] = "nus*"
     n_jobs: int | None = None
 
-    name: ClassVar[str] = "SAG"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:

@@ -40,7 +40,6 @@ class SAGA(Solver):
     sampling: Literal["nus*", "nus", "uniform"] = "nus*"
     n_jobs: int | None = None
 
-    name: ClassVar[str] = "SAGA"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:

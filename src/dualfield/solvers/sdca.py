@@ -105,7 +105,6 @@ class SDCA(DualSolver):
     init: Literal["mixture", "product", "peaked", "uniform", "random"] = "mixture"
     epsilon: float | Literal["auto"] = "auto"
 
-    name: ClassVar[str] = "SDCA"
     samplings: ClassVar[tuple[str, ...]] = (*DualSolver.samplings, "residual")
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "clique tables"})
 

@@ -52,7 +52,6 @@ class SGD(Solver):
     average: bool = False
     batch_size: int = 1
 
-    name: ClassVar[str] = "SGD"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:

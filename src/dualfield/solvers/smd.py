@@ -54,7 +54,6 @@ class SMD(Solver):
     decay: float = 1.0
     batch_size: int = 8
 
-    name: ClassVar[str] = "SMD"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals", "Hessian-vector products"})
 
     def __post_init__(self) -> None:

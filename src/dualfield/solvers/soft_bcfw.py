@@ -28,6 +28,5 @@ class SoftBCFW(CliqueSolver):
     'max_passes'
     """
 
-    name: ClassVar[str] = "SoftBCFW"
     candidate: ClassVar[str] = "vertex"
     multipliers: ClassVar[bool] = False

@@ -27,5 +27,4 @@ class SoftSDCA(CliqueSolver):
     'max_passes'
     """
 
-    name: ClassVar[str] = "SoftSDCA"
     multipliers: ClassVar[bool] = False

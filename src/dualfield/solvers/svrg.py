@@ -37,7 +37,6 @@ class SVRG(Solver):
 
     inner_passes: int = 2
 
-    name: ClassVar[str] = "SVRG"
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:

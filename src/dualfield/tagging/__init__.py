@@ -1,4 +1,16 @@
 """Files of sequences in, labels out: formats, streams, and how a model reads a file.
 
-A format is a :class:`~dualfield.tagging.format.Format` and a line in the table of ``dualfield.tagging.formats``.
+``FORMATS`` is the table of formats, by the names that ``--format`` takes; a program may add a :class:`Format`.
 """
+
+from typing import TYPE_CHECKING
+
+from dualfield._deferred import deferred, written_imports
+
+if TYPE_CHECKING:
+    from dualfield.tagging.format import AttributeFile as AttributeFile
+    from dualfield.tagging.format import Format as Format
+    from dualfield.tagging.format import TokenFile as TokenFile
+    from dualfield.tagging.formats import FORMATS as FORMATS
+
+__all__, __getattr__, __dir__ = deferred(__name__, written_imports())

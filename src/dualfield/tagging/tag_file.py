@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
 
 from dualfield.io.atomic import check_writable
 from dualfield.io.content import is_crfsuite_model
 from dualfield.models.chain_contents import read_chain
 from dualfield.tagging.formats import format_named
-from dualfield.tagging.source import Given, layout_of, source_of
+from dualfield.tagging.source import Given, layout_of, load_model, source_of
 from dualfield.tagging.task import Counts, Task
+
+if TYPE_CHECKING:
+    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["tag_file"]
 
@@ -37,7 +42,16 @@ def tag_file(
     plain = OF_CRFSUITE if contents is None else contents.file.description["column_features"]
     source = source_of(plain, format, contents is not None and contents.bigrams is not None)
     layout = layout_of(source, format, separator, comment, docstart)
-    task = Task(file, output, model, contents, source, layout, encoding, strict, jobs, report)
+
+    @cache
+    def load() -> ChainModel:
+        from dualfield.models.chain_model import ChainModel
+
+        crf = load_model(model) if contents is None else ChainModel._of_chain(contents)
+        crf.n_jobs = jobs
+        return crf
+
+    task = Task(file, output, encoding, layout, strict, jobs, report, source, contents, load)
     counts = format_named(layout.format).stream(task)
     if counts.passed_on:
         total = counts.labelled + counts.passed_on

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from dualfield.models.recipe import FileLayout, Recipe
@@ -25,61 +24,24 @@ class Counts(NamedTuple):
     passed_on: int
 
 
-class Task:
-    """What a format needs to label a file.
+class Task(NamedTuple):
+    """What a format needs to label a file."""
 
-    Parameters
-    ----------
-    file, output : str
-        Paths, ``"-"`` for the standard streams.
-    model : str
-        Path of the model.
-    contents : ChainContents or None
-        What the model file has, read without NumPy; None for a model of CRFsuite.
-    source : Recipe or Given
-        How the model reads files.
-    layout : FileLayout
-        Of the file.
-    encoding : str
-        Of the file, and of what is written.
-    strict : bool
-        Whether a sentence that cannot be read ends the work.
-    jobs : int
-        How many threads there are.
-    report : callable
-        Takes a line for the user.
-    """
+    file: str  # "-" for standard input
+    output: str  # "-" for standard output
+    encoding: str  # of both
+    layout: FileLayout
+    strict: bool  # whether a sentence that cannot be read ends the work
+    jobs: int
+    report: Callable[[str], None]  # tells the user a line
+    source: Recipe | Given  # how the model reads files
+    contents: ChainContents | None  # the model file, read without NumPy; None for a model of CRFsuite
+    load: Callable[[], ChainModel]
 
-    def __init__(
-        self,
-        file: str,
-        output: str,
-        model: str,
-        contents: ChainContents | None,
-        source: Recipe | Given,
-        layout: FileLayout,
-        encoding: str,
-        strict: bool,
-        jobs: int,
-        report: Callable[[str], None],
-    ) -> None:
-        self.file, self.output, self.model, self.contents = file, output, model, contents
-        self.source, self.layout, self.encoding = source, layout, encoding
-        self.strict, self.jobs, self.report = strict, jobs, report
-
-    @cached_property
+    @property
     def crf(self) -> ChainModel:
         """The model as the estimators have it, which takes NumPy."""
-        if self.contents is None:
-            from dualfield.tagging.source import load_model
-
-            crf = load_model(self.model)
-        else:
-            from dualfield.models.chain_model import ChainModel
-
-            crf = ChainModel._of_chain(self.contents)
-        crf.n_jobs = self.jobs
-        return crf
+        return self.load()
 
     @property
     def vocabulary(self) -> Vocabulary | None:

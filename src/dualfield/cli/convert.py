@@ -24,7 +24,7 @@ from dualfield.io.atomic import check_writable
 from dualfield.io.content import is_crfsuite_model
 from dualfield.models.recipe import FileLayout
 from dualfield.tagging.by_template import Maker, label_of
-from dualfield.tagging.format import AttributeFile, TokenFile
+from dualfield.tagging.content import AttributeFile, TokenFile
 from dualfield.tagging.formats import format_named
 from dualfield.tagging.source import load_model
 

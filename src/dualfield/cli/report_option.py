@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualfield import features
-from dualfield.models.recipe import Recipe
+from dualfield.models.recipe import Given, Recipe
 from dualfield.tagging.reading import Labelled, read_given, read_labelled
-from dualfield.tagging.source import Given
 
 if TYPE_CHECKING:
     from dualfield.features import Encoded, Tokens

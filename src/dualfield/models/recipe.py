@@ -21,7 +21,7 @@ from dualfield.io.column_layout import column_layout
 if TYPE_CHECKING:
     from dualfield.features import Encoded, NumberedColumns, Template, Tokens, Vocabulary
 
-__all__ = ["FileLayout", "Recipe", "Vocabularies", "checked_column_features", "recipe_of"]
+__all__ = ["FileLayout", "Given", "Recipe", "Vocabularies", "checked_column_features", "recipe_of"]
 
 _MOST_COLUMNS = 2**31 - 1
 _MOST_HASH_BITS = 30
@@ -113,6 +113,16 @@ class Recipe:
             "template": self.plain_template,
             "hash_bits": self.hash_bits,
         }
+
+
+class Given(NamedTuple):
+    """The file has the attributes, in a format that holds them."""
+
+    format: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, for the model file."""
+        return {"attributes": self.format}
 
 
 def recipe_of(plain: object) -> Recipe:

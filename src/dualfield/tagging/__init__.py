@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from dualfield._deferred import deferred, written_imports
 
 if TYPE_CHECKING:
-    from dualfield.tagging.format import AttributeFile as AttributeFile
+    from dualfield.tagging.content import AttributeFile as AttributeFile
+    from dualfield.tagging.content import TokenFile as TokenFile
     from dualfield.tagging.format import Format as Format
-    from dualfield.tagging.format import TokenFile as TokenFile
     from dualfield.tagging.formats import FORMATS as FORMATS
 
 __all__, __getattr__, __dir__ = deferred(__name__, written_imports())

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from dualfield.models.recipe import FileLayout, Recipe
-from dualfield.tagging.format import TokenFile
+from dualfield.tagging.content import TokenFile, shown
 from dualfield.tagging.formats import format_named
-from dualfield.tagging.stream import shown
 
 if TYPE_CHECKING:
     from dualfield.features import Encoded, Template

@@ -1,67 +1,18 @@
-"""What a file format is: its name, what its files hold, and how they are read, written and labelled.
-
-A file holds *tokens*, of which a template makes attributes, or the *attributes* themselves.
-"""
+"""What a file format is: its name, what its files hold, and how they are read, written and labelled."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
+
+from dualfield.models.recipe import FileLayout
+from dualfield.tagging.content import AttributeFile, TokenFile
+from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from dualfield.features import Vocabulary
 
-    from dualfield.features import Encoded, Tokens, Vocabulary
-    from dualfield.labels import EncodedLabels
-    from dualfield.models.recipe import FileLayout
-    from dualfield.tagging.task import Counts, Task
-
-__all__ = ["ATTRIBUTES", "TOKENS", "AttributeFile", "Format", "TokenFile"]
-
-TOKENS, ATTRIBUTES = "tokens", "attributes"
-
-
-class TokenFile(NamedTuple):
-    """The tokens of a file, which of their columns is the label (None: the file has none), and sentence weights."""
-
-    path: str
-    tokens: Tokens
-    label: int | None
-    weights: npt.NDArray[np.float64] | None = None
-
-    @property
-    def holds(self) -> str:
-        """What it holds: tokens."""
-        return TOKENS
-
-    def labelled(self, labels: list[list[str]]) -> TokenFile:
-        """The same tokens with these labels as a further column."""
-        from dualfield.features import Tokens
-
-        pairs = zip(self.tokens.rows(), labels, strict=True)
-        rows = [[(*row, str(label)) for row, label in zip(*pair, strict=True)] for pair in pairs]
-        return self._replace(tokens=Tokens.from_rows(rows), label=self.tokens.n_columns)
-
-
-class AttributeFile(NamedTuple):
-    """The attributes of a file, its labels, and the weights of its sequences."""
-
-    path: str
-    X: Encoded
-    y: EncodedLabels
-    weights: npt.NDArray[np.float64] | None = None
-
-    @property
-    def holds(self) -> str:
-        """What it holds: attributes."""
-        return ATTRIBUTES
-
-    def labelled(self, labels: list[list[str]]) -> AttributeFile:
-        """The same attributes with these labels."""
-        from dualfield.labels import EncodedLabels
-
-        return self._replace(y=EncodedLabels.from_lists([list(map(str, sequence)) for sequence in labels]))
+__all__ = ["Format"]
 
 
 class Format(ABC):
@@ -93,8 +44,6 @@ class Format(ABC):
 
     def stream(self, task: Task) -> Counts:
         """Label a file, which is read whole and written again with the labels that the model gives."""
-        from dualfield.tagging.task import Counts
-
         content = self.read(task.file, task.layout, task.encoding, task.vocabulary)
         predicted = task.crf.predict(task.attributes(content))
         self.write(content.labelled(predicted), task.output)

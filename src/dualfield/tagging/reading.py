@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from dualfield.models.recipe import FileLayout, Recipe
+from dualfield.models.recipe import FileLayout, Given, Recipe
 from dualfield.tagging.by_template import Maker
-from dualfield.tagging.format import ATTRIBUTES, AttributeFile, TokenFile
+from dualfield.tagging.content import ATTRIBUTES, AttributeFile, attributes_in, tokens_in
 from dualfield.tagging.formats import format_named
-from dualfield.tagging.source import Given, names_of
-from dualfield.tagging.stream import shown
+from dualfield.tagging.task import names_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,12 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Labelled",
-    "attributes_in",
     "read_for_eval",
     "read_for_training",
     "read_given",
     "read_labelled",
-    "tokens_in",
 ]
 
 
@@ -108,17 +105,3 @@ def read_labelled(path: str, recipe: Recipe, layout: FileLayout, encoding: str) 
     if tokens.n_columns < most:
         raise ValueError(f"{path} has no label column to compare with; use 'dualfield tag'.")
     return tokens
-
-
-def tokens_in(content: TokenFile | AttributeFile) -> Tokens:
-    """The tokens of a file; raises ValueError if it has attributes."""
-    if isinstance(content, AttributeFile):
-        raise ValueError(f"{shown(content.path)} has attributes, but the model makes its own of tokens.")
-    return content.tokens
-
-
-def attributes_in(content: TokenFile | AttributeFile) -> AttributeFile:
-    """A file of attributes; raises ValueError if it has tokens."""
-    if isinstance(content, TokenFile):
-        raise ValueError(f"{shown(content.path)} has tokens, but the model was trained on attributes; make them first.")
-    return content

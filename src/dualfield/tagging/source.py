@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from dualfield import features
 from dualfield.io.content import is_crfsuite_model
-from dualfield.models.recipe import FileLayout, Recipe, recipe_of
-from dualfield.tagging.format import ATTRIBUTES, TOKENS
+from dualfield.models.recipe import FileLayout, Given, Recipe, recipe_of
+from dualfield.tagging.content import ATTRIBUTES, TOKENS
 from dualfield.tagging.formats import format_named, names_that_hold
 
 if TYPE_CHECKING:
-    from dualfield.features import Vocabulary
     from dualfield.models.chain_model import ChainModel
 
-__all__ = ["Given", "layout_of", "load_model", "names_of", "source_of"]
-
-
-class Given(NamedTuple):
-    """The file has the attributes, in a format that holds them."""
-
-    format: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, for the model file."""
-        return {"attributes": self.format}
+__all__ = ["layout_of", "load_model", "source_of"]
 
 
 def load_model(path: str) -> ChainModel:
@@ -75,10 +63,3 @@ def layout_of(
             raise ValueError("the model makes its attributes of tokens; an attribute file has none.")
     format_named(layout.format).check(layout, docstart)
     return layout
-
-
-def names_of(crf: ChainModel) -> Vocabulary:
-    """The names of the model's attributes."""
-    if not isinstance(crf.vocabulary_, features.Vocabulary):
-        raise ValueError("the model was trained on arrays, so it does not know attributes by name.")
-    return crf.vocabulary_

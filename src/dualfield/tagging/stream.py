@@ -17,6 +17,7 @@ from typing import IO, Any, Protocol
 from dualfield.io.atomic import atomic_write
 from dualfield.io.content import GZIP, gzip_faults, is_utf8, naming
 from dualfield.tagging.chunks import too_long, whole_sentences
+from dualfield.tagging.content import shown
 from dualfield.tagging.task import Counts, Task
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "open_sink",
     "open_source",
     "put",
-    "shown",
     "tag_columns",
     "utf8_pieces",
 ]
@@ -67,11 +67,6 @@ def tag_columns(task: Task, tagger: Tagger, widths: tuple[int, int]) -> Counts:
             columns = f"{fewest} columns" if fewest == most else f"{fewest} columns, or {most} with a label"
             raise ValueError(f"no sentence of {name} could be labelled; the model was trained on {columns}.")
     return Counts(labelled, passed_on)
-
-
-def shown(path: str) -> str:
-    """What messages call the file."""
-    return "standard input" if path == "-" else path
 
 
 @contextmanager

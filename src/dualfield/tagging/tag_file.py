@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from dualfield.io.atomic import check_writable
 from dualfield.io.content import is_crfsuite_model
 from dualfield.models.chain_contents import read_chain
+from dualfield.models.recipe import Given
 from dualfield.tagging.formats import format_named
-from dualfield.tagging.source import Given, layout_of, load_model, source_of
+from dualfield.tagging.source import layout_of, load_model, source_of
 from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from dualfield.models.recipe import FileLayout, Recipe
+from dualfield import features
+from dualfield.models.recipe import FileLayout, Given, Recipe
+from dualfield.tagging.content import AttributeFile, TokenFile, attributes_in, tokens_in
 
 if TYPE_CHECKING:
     from dualfield.features import Encoded, Vocabulary
     from dualfield.models.chain_contents import ChainContents
     from dualfield.models.chain_model import ChainModel
-    from dualfield.tagging.format import AttributeFile, TokenFile
-    from dualfield.tagging.source import Given
 
-__all__ = ["Counts", "Task"]
+__all__ = ["Counts", "Task", "names_of"]
 
 
 class Counts(NamedTuple):
@@ -46,17 +46,20 @@ class Task(NamedTuple):
     @property
     def vocabulary(self) -> Vocabulary | None:
         """The attributes that the model knows, where files have attributes; None where a recipe makes them."""
-        from dualfield.tagging.source import names_of
-
         return None if isinstance(self.source, Recipe) else names_of(self.crf)
 
     def attributes(self, content: TokenFile | AttributeFile) -> Encoded:
         """What the model sees of a file."""
-        from dualfield.tagging.reading import attributes_in, tokens_in
-
         if not isinstance(self.source, Recipe):
             return attributes_in(content).X
         tokens, widths = tokens_in(content), self.source.widths
         if tokens.n_columns not in widths:
             raise ValueError(f"{content.path} has {tokens.n_columns} columns; expected {widths[0]}, those of training.")
         return self.source.attributes(tokens, self.crf)
+
+
+def names_of(crf: ChainModel) -> Vocabulary:
+    """The names of the model's attributes."""
+    if not isinstance(crf.vocabulary_, features.Vocabulary):
+        raise ValueError("the model was trained on arrays, so it does not know attributes by name.")
+    return crf.vocabulary_

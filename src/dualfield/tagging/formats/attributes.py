@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dualfield import io
 from dualfield.tagging.chunks import too_long, whole_sentences
-from dualfield.tagging.format import ATTRIBUTES, AttributeFile, Format, TokenFile
-from dualfield.tagging.stream import encoder, open_sink, open_source, put, shown, utf8_pieces
+from dualfield.tagging.content import ATTRIBUTES, AttributeFile, TokenFile, shown
+from dualfield.tagging.format import Format
+from dualfield.tagging.stream import encoder, open_sink, open_source, put, utf8_pieces
 from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:

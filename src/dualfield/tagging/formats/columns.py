@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from dualfield import io
 from dualfield.io.column_layout import column_layout
 from dualfield.models.recipe import FileLayout, Recipe
-from dualfield.tagging.format import TOKENS, AttributeFile, Format, TokenFile
+from dualfield.tagging.content import TOKENS, AttributeFile, TokenFile
+from dualfield.tagging.format import Format
 from dualfield.tagging.stream import Tagger, tag_columns
 from dualfield.tagging.task import Counts, Task
 from dualfield.threads import thread_count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dualfield.tagging.format import AttributeFile, TokenFile
+from dualfield.tagging.content import AttributeFile, TokenFile
 from dualfield.tagging.formats.columns import Columns
 
 __all__ = ["FORMAT", "ConllU"]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 from dualfield import io
 from dualfield.models.recipe import Recipe
 from dualfield.tagging.chunks import MOST_TOKENS, Chunk, too_long, whole_lines
-from dualfield.tagging.format import ATTRIBUTES, TOKENS, AttributeFile, Format, TokenFile
-from dualfield.tagging.stream import encoder, open_sink, open_source, put, shown, utf8_pieces
+from dualfield.tagging.content import ATTRIBUTES, TOKENS, AttributeFile, TokenFile, shown
+from dualfield.tagging.format import Format
+from dualfield.tagging.stream import encoder, open_sink, open_source, put, utf8_pieces
 from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:

@@ -150,7 +150,7 @@ def test_files_of_another_width_are_refused(command, files, model):
     code, _, err = command("tag", files / "wide.txt", "-m", model)
     assert code == 2
     assert "expected 1 or 2 columns, found 4" in err
-    assert "no sentence of" in err
+    assert "no sequence of" in err
     (files / "words.txt").write_text("a\n")
     code, _, err = command("eval", files / "words.txt", "-m", model)
     assert code == 2

@@ -1,8 +1,7 @@
-"""Tagging a stream: whole sentences as they arrive, each line again with its label.
+"""Labelling a stream: whole sentences as they arrive.
 
-Lines pass through as they are, comments and all. A sentence that cannot be read, or is too long, is reported and passed
-on without labels, unless the user is strict: the next one is likely to be fine. Python hands bytes to the core and
-bytes from it to the sink; of tokens it knows nothing.
+A sentence that cannot be read, or is too long, is reported and passed on without labels, unless the user is strict: the
+next one is likely to be fine.
 """
 
 from __future__ import annotations
@@ -12,60 +11,50 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from dualfield.io.atomic import atomic_write
 from dualfield.io.content import GZIP, gzip_faults, is_utf8, naming
-from dualfield.tagging.chunks import too_long, whole_sentences
+from dualfield.tagging.chunks import Chunk, too_long
 from dualfield.tagging.content import shown
 from dualfield.tagging.task import Counts, Task
 
-__all__ = [
-    "Tagger",
-    "encoder",
-    "open_sink",
-    "open_source",
-    "put",
-    "tag_columns",
-    "utf8_pieces",
-]
+__all__ = ["Labeller", "label_stream"]
 
 _CHUNK = 1 << 20
 
 
-class Tagger(Protocol):
-    """A model that labels the lines of column files: in the core or, where that does not know the model, in Python."""
-
-    def tag(self, chunk: bytes, first_line: int) -> tuple[bytes, int, list[tuple[int, str]]]:
-        """(the lines with their labels, number of sentences, faults)"""
+# (the lines with their labels, how many sentences were labelled, faults as sentences) of a chunk and its first line.
+Labeller = Callable[[bytes, int], tuple[bytes, int, list[str]]]
 
 
-def tag_columns(task: Task, tagger: Tagger, widths: tuple[int, int]) -> Counts:
-    """Write the lines of a file with their labels; say what could not be read."""
+def label_stream(
+    task: Task, cut: Callable[[Iterator[bytes]], Iterator[Chunk]], end: str, label: Labeller, empty: str, hint: str = ""
+) -> Counts:
+    """Label a file chunk by chunk, and say what could not be read.
+
+    ``cut`` makes the chunks, sentences of which end with ``end``; ``empty`` says what a file without any should have,
+    ``hint`` why none could be labelled.
+    """
     name, encode = shown(task.file), encoder(task.encoding)
     first_line, labelled, passed_on = 1, 0, 0
     with open_source(task.file) as source, open_sink(task.output) as sink:
-        for chunk, over, begins in whole_sentences(utf8_pieces(name, source, task.encoding)):
-            text, n_sentences, faults = chunk, 0, [(first_line, too_long("a blank line"))] if begins else []
+        for chunk, over, begins in cut(utf8_pieces(name, source, task.encoding)):
+            text, n_sentences, faults = chunk, 0, [f"{name}, line {first_line}: {too_long(end)}"] if begins else []
             if task.strict and faults:
-                raise ValueError(f"{name}, line {first_line}: {faults[0][1]}")
+                raise ValueError(faults[0])
             if not over:
-                try:
-                    text, n_sentences, faults = tagger.tag(chunk, first_line)
-                except ValueError as error:
-                    raise ValueError(f"{name}, {error}") from None
-            for line, message in faults:
-                task.report(f"{name}, line {line}: {message}")
+                text, n_sentences, faults = label(chunk, first_line)
+            for fault in faults:
+                task.report(fault)
             put(sink, encode(text))
             first_line += chunk.count(b"\n")
             labelled += n_sentences
             passed_on += len(faults)
         if labelled + passed_on == 0:
-            raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
+            raise ValueError(f"{name} has no {empty}.")
         if labelled == 0:
-            fewest, most = widths
-            columns = f"{fewest} columns" if fewest == most else f"{fewest} columns, or {most} with a label"
-            raise ValueError(f"no sentence of {name} could be labelled; the model was trained on {columns}.")
+            raise ValueError(f"no sequence of {name} could be labelled{hint}.")
     return Counts(labelled, passed_on)
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
+from typing import Protocol
 
 from dualfield.tagging.chunks import after_last_blank_line
-from dualfield.tagging.stream import Tagger
 
-__all__ = ["InParts"]
+__all__ = ["InParts", "Tagger"]
+
+
+class Tagger(Protocol):
+    """A model that labels the lines of column files: in the core or, where that does not know the model, in Python."""
+
+    def tag(self, chunk: bytes, first_line: int) -> tuple[bytes, int, list[tuple[int, str]]]:
+        """(the lines with their labels, number of sentences, faults)"""
 
 
 class InParts:
@@ -23,6 +29,8 @@ class InParts:
     """
 
     def __init__(self, tagger: Tagger, parts: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         self._tagger, self._parts = tagger, parts
         self._pool = ThreadPoolExecutor(parts)
 

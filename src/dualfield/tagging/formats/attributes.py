@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from dualfield import io
-from dualfield.tagging.chunks import too_long, whole_sentences
+from dualfield.tagging.chunks import whole_sentences
 from dualfield.tagging.content import ATTRIBUTES, AttributeFile, TokenFile, shown
 from dualfield.tagging.format import Format
-from dualfield.tagging.stream import encoder, open_sink, open_source, put, utf8_pieces
+from dualfield.tagging.stream import label_stream
 from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:
@@ -39,24 +39,15 @@ class Attributes(Format):
         """The labels, one a line, a blank line after each sequence."""
         from dualfield.io.attributes import parse_attributes
 
-        name, vocabulary, encode = shown(task.file), task.vocabulary, encoder(task.encoding)
-        first_line, labelled = 1, 0
-        with open_source(task.file) as source, open_sink(task.output) as sink:
-            for chunk, over, _ in whole_sentences(utf8_pieces(name, source, task.encoding)):
-                if over:
-                    raise ValueError(f"{name}, line {first_line}: {too_long('a blank line')}")
-                X, _, _ = parse_attributes(name, chunk, vocabulary, first_line)
-                first_line += chunk.count(b"\n")
-                if len(X) == 0:
-                    continue
-                text = "".join("\n".join(map(str, labels)) + "\n\n" for labels in task.crf.predict(X))
-                put(sink, encode(text.encode()))
-                labelled += len(X)
-            if labelled == 0:
-                raise ValueError(
-                    f"{name} has no sequences; expected lines of a label and attributes with tabs between them."
-                )
-        return Counts(labelled, 0)
+        vocabulary = task.vocabulary
+
+        def label(chunk: bytes, first_line: int) -> tuple[bytes, int, list[str]]:
+            X, _, _ = parse_attributes(shown(task.file), chunk, vocabulary, first_line)
+            sequences = task.crf.predict(X) if len(X) else []
+            return "".join("\n".join(map(str, labels)) + "\n\n" for labels in sequences).encode(), len(X), []
+
+        empty = "sequences; expected lines of a label and attributes with tabs between them"
+        return label_stream(task._replace(strict=True), whole_sentences, "a blank line", label, empty)
 
 
 FORMAT = Attributes()

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 from dualfield import io
 from dualfield.io.column_layout import column_layout
 from dualfield.models.recipe import FileLayout, Recipe
-from dualfield.tagging.content import TOKENS, AttributeFile, TokenFile
+from dualfield.tagging.chunks import whole_sentences
+from dualfield.tagging.content import TOKENS, AttributeFile, TokenFile, shown
 from dualfield.tagging.format import Format
-from dualfield.tagging.stream import Tagger, tag_columns
+from dualfield.tagging.stream import label_stream
+from dualfield.tagging.stream_parts import InParts, Tagger
 from dualfield.tagging.task import Counts, Task
 from dualfield.threads import thread_count
 
@@ -58,10 +60,21 @@ class Columns(Format):
 
             tagger = column_tagger(contents, recipe, task.layout, task.strict)
             if task.jobs > 1:
-                from dualfield.tagging.stream_parts import InParts
-
                 tagger = InParts(tagger, min(task.jobs, thread_count(-1)))
-        return tag_columns(task, tagger, recipe.widths)
+
+        def label(chunk: bytes, first_line: int) -> tuple[bytes, int, list[str]]:
+            try:
+                text, n_sentences, faults = tagger.tag(chunk, first_line)
+            except ValueError as error:
+                raise ValueError(f"{shown(task.file)}, {error}") from None
+            return text, n_sentences, [f"{shown(task.file)}, line {line}: {message}" for line, message in faults]
+
+        fewest, most = recipe.widths
+        columns = f"{fewest} columns" if fewest == most else f"{fewest} columns, or {most} with a label"
+        empty = "sentences; expected one token a line and a blank line between sentences"
+        return label_stream(
+            task, whole_sentences, "a blank line", label, empty, f"; the model was trained on {columns}"
+        )
 
 
 FORMAT = Columns()

@@ -14,7 +14,7 @@ from dualfield.models.recipe import Recipe
 from dualfield.tagging.chunks import MOST_TOKENS, Chunk, too_long, whole_lines
 from dualfield.tagging.content import ATTRIBUTES, TOKENS, AttributeFile, TokenFile, shown
 from dualfield.tagging.format import Format
-from dualfield.tagging.stream import encoder, open_sink, open_source, put, utf8_pieces
+from dualfield.tagging.stream import label_stream
 from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:
@@ -60,28 +60,18 @@ class JsonLines(Format):
                 "out."
             )
         _ = task.crf  # before the first line: a model that cannot be loaded is not the fault of one
-        name, encode = shown(task.file), encoder(task.encoding)
-        number, labelled, passed_on = 1, 0, 0
-        with open_source(task.file) as source, open_sink(task.output) as sink:
-            for line, over, begins in _lines(utf8_pieces(name, source, task.encoding)):
-                if begins or (line.strip() and not over):
-                    try:
-                        if over:
-                            raise ValueError(f"{name}, line {number}: {too_long('a line break')}")
-                        line = _tagged(task, name, number, line) + b"\n"
-                        labelled += 1
-                    except ValueError as error:
-                        if task.strict:
-                            raise
-                        task.report(str(error))
-                        passed_on += 1
-                put(sink, encode(line))
-                number += line.count(b"\n")
-            if labelled + passed_on == 0:
-                raise ValueError(f"{name} has no sequences; expected one JSON object a line.")
-            if labelled == 0:
-                raise ValueError(f"no sequence of {name} could be labelled.")
-        return Counts(labelled, passed_on)
+
+        def label(line: bytes, number: int) -> tuple[bytes, int, list[str]]:
+            if not line.strip():
+                return line, 0, []
+            try:
+                return _tagged(task, shown(task.file), number, line) + b"\n", 1, []
+            except ValueError as error:
+                if task.strict:
+                    raise
+                return line, 0, [str(error)]
+
+        return label_stream(task, _lines, "a line break", label, "sequences; expected one JSON object a line")
 
 
 def _tagged(task: Task, name: str, number: int, line: bytes) -> bytes:

@@ -17,7 +17,7 @@ BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find core) $(shell find sr
 CORE_SOURCES := $(shell find core tests/tsan tests/fuzz -name '*.[ch]pp' -o -name '*.[ch]')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs sanitize tsan fuzz bench papers papers-quick clean
+.PHONY: help demo test lint docs sanitize tsan fuzz bench build-time papers papers-quick clean
 
 help:
 	@echo "make demo      build, then train and evaluate a small model, and write its report"
@@ -28,6 +28,7 @@ help:
 	@echo "make tsan      run what works on several threads under the thread sanitizer"
 	@echo "make fuzz      try random and hostile input for MINUTES=10, under the sanitizers"
 	@echo "make bench     compare with CRFsuite on CoNLL-2000"
+	@echo "make build-time  how long builds take and how much memory they need, beside their ceilings"
 	@echo "make papers-quick  the papers' figures at reduced size, in minutes, into build/papers-quick"
 	@echo "make papers    the papers' figures in full, for hours, into benchmarks/results; goes on where it stopped"
 	@echo "make clean     remove environments, builds and caches"
@@ -51,6 +52,9 @@ docs: $(VENV)/.docs
 
 bench: $(VENV)/.bench
 	$(VENV)/bin/python benchmarks/peers/conll2000.py
+
+build-time: $(VENV)/.tools
+	$(VENV)/bin/python benchmarks/build_time.py
 
 # Single-threaded, so that oracle calls and seconds can be compared.
 papers papers-quick: $(VENV)/.bench

@@ -2,10 +2,10 @@
 #include <string>
 
 #include "bindings/archives.hpp"
-#include "bindings/bound_fields.hpp"
 #include "bindings/exclusive.hpp"
-#include "bindings/rule_names.hpp"
-#include "bindings/trainable.hpp"
+#include "bindings/field_checks.hpp"
+#include "bindings/options.hpp"
+#include "fields/chain_field.hpp"
 #include "fields/clique_view.hpp"
 #include "fields/graph.hpp"
 #include "fields/loopy_graph.hpp"
@@ -17,16 +17,15 @@ namespace {
 
 using namespace nb::literals;
 
-template <class Rows>
-std::shared_ptr<const CliqueView> clique_view(const Chain<Rows>& field) {
-    return std::make_shared<ChainCliques<Rows>>(field);
-}
-
 std::shared_ptr<const CliqueView> clique_view(const GeneralField& field) {
     if (const auto* loopy = dynamic_cast<const LoopyGraph*>(&field)) {
         require(!loopy->clique_counts().empty(), "this inference has no entropy that is concave clique by clique");
         return std::make_shared<GraphCliques>(*loopy, loopy->clique_counts());
     }
+    if (const auto* chain = dynamic_cast<const ErasedChain<AllPairs>*>(&field))
+        return std::make_shared<ChainCliques<AllPairs>>(chain->field());
+    if (const auto* chain = dynamic_cast<const ErasedChain<ObservedPairs>*>(&field))
+        return std::make_shared<ChainCliques<ObservedPairs>>(chain->field());
     const auto* exact = dynamic_cast<const Graph*>(&field);
     require(exact != nullptr, "the field cannot be seen clique by clique");
     require(exact->forests(), "with exact inference, graphs must be forests to be seen clique by clique");
@@ -39,52 +38,30 @@ bool has_logarithms(const GeneralField& field) {
     const auto* loopy = dynamic_cast<const LoopyGraph*>(&field);
     return !loopy || loopy->inference() != Inference::kGini;
 }
-template <class Rows>
-bool has_logarithms(const Chain<Rows>&) {
-    return true;
-}
-
-CandidateRule candidate_rule(const std::string& name) {
-    return rule_named<CandidateRule>(name, {{"proximal", CandidateRule::kProximal},
-                                            {"vertex", CandidateRule::kVertex},
-                                            {"active", CandidateRule::kActiveSet}});
-}
-
-template <class F, class Solver>
-void def_constructor(nb::class_<Solver>& bound) {
-    bound.def(
-        "__init__",
-        [](Solver* self, const F& field, double rho, Index inner_passes, bool multipliers, bool adapt,
-           const std::string& candidate, double subprecision, double epsilon, const std::string& sampling,
-           double non_uniformity, Index permutation_every, std::uint64_t seed) {
-            check_trainable(field);
-            require(std::isfinite(rho) && rho > 0.0, "rho must be positive and finite");
-            require(inner_passes >= 1, "inner_passes must be at least 1");
-            require(std::isnan(epsilon) || (0.0 < epsilon && epsilon <= 1.0), "epsilon must be in (0, 1]");
-            require(has_logarithms(field) == std::is_same_v<Solver, CliqueAscent<Entropic>>,
-                    "the solver is for other entropies");
-            const SamplingRule rule = sampling_rule(sampling);
-            require(rule == SamplingRule::kUniform || rule == SamplingRule::kGap, "cliques have gaps alone");
-            auto view = clique_view(field);
-            nb::gil_scoped_release release;
-            new (self) Solver(std::move(view),
-                              {rho, inner_passes, multipliers, adapt, candidate_rule(candidate), subprecision, epsilon},
-                              {rule, non_uniformity, permutation_every, seed});
-        },
-        "field"_a, "rho"_a, "inner_passes"_a, "multipliers"_a, "adapt"_a, "candidate"_a, "subprecision"_a, "epsilon"_a,
-        "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "seed"_a, nb::keep_alive<1, 2>());
-}
-
 template <class Entropy>
 void bind_ascent(nb::module_& m, const char* name) {
     using Solver = CliqueAscent<Entropy>;
+    using Options = CliqueAscentOptions;
     nb::class_<Solver> bound(m, name, "Ascent of the dual clique by clique.");
-    def_constructor<GeneralField>(bound);
-    if constexpr (std::is_same_v<Entropy, Entropic>) {
-        def_constructor<ChainAll>(bound);
-        def_constructor<ChainObserved>(bound);
-    }
-    bound.def("run", alone<Solver>(&Solver::run), "max_updates"_a, "seconds"_a)
+    static std::string signature;
+    Signature written("def __init__(self, field: GeneralField, *");
+    Options().each(written);
+    signature = written.returning("None");
+    bound
+        .def(
+            "__init__",
+            [](Solver* self, const GeneralField& field, const nb::kwargs& given) {
+                check_trainable(field);
+                const Options options = options_from<Options>(given);
+                options.check(field);
+                require(has_logarithms(field) == std::is_same_v<Entropy, Entropic>,
+                        "the solver is for other entropies");
+                auto view = clique_view(field);
+                nb::gil_scoped_release release;
+                new (self) Solver(std::move(view), options);
+            },
+            "field"_a, "options"_a, nb::keep_alive<1, 2>(), nb::sig(signature.c_str()))
+        .def("run", alone<Solver>(&Solver::run), "max_updates"_a, "seconds"_a)
         .def("weights",
              [](const Solver& s) {
                  const Exclusive only(&s);

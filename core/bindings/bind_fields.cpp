@@ -1,130 +1,192 @@
-// Fields: training problems and what they say under given weights. Arrays are viewed, not copied; the Python
-// object keeps them alive.
-#include "bindings/bound_fields.hpp"
-#include "bindings/chain_methods.hpp"
+// What every field says under given weights; multinomial logistic regression; and losses that are a function in Python.
+// Arrays are viewed, not copied; the Python object keeps them alive.
+#include <cmath>
+
 #include "bindings/field_arrays.hpp"
-#include "bindings/span_methods.hpp"
+#include "bindings/field_checks.hpp"
+#include "fields/erased_field.hpp"
+#include "fields/loss_field.hpp"
+#include "fields/multiclass.hpp"
+#include "fields/prediction.hpp"
 
 namespace dualfield {
 namespace {
 
-ChainShape shape_of(Index K, const Vector<std::int32_t>& transitions, bool bias, bool begin, bool end) {
-    ChainShape shape{K, {}, bias, begin, end};
-    shape.transitions.assign(transitions.data(), transitions.data() + transitions.shape(0));
-    for (std::size_t s = 0; s < shape.transitions.size(); ++s) {
-        require(shape.transitions[s] >= 0 && shape.transitions[s] < K * K, "a transition is out of range");
-        require(s == 0 || shape.transitions[s - 1] < shape.transitions[s], "transitions must increase");
-    }
-    return shape;
+using namespace nb::literals;
+
+void bind_general(nb::module_& m) {
+    nb::class_<GeneralField>(m, "GeneralField", "A training problem, of any kind.")
+        .def_prop_ro("blocks", &GeneralField::blocks)
+        .def_prop_ro("dimension", &GeneralField::dimension)
+        .def_prop_ro("labels", &GeneralField::labels)
+        .def_prop_ro("l2", &GeneralField::l2)
+        .def(
+            "primal",
+            [](const GeneralField& field, Vector<double> w) {
+                check_weights(field, w);
+                require(field.labelled(), "the field has no labels to compare with");
+                nb::gil_scoped_release release;
+                return evaluate_primal(field, w.data(), nullptr);
+            },
+            "weights"_a.noconvert(), "The objective in sum units.")
+        .def(
+            "primal_bound",
+            [](const GeneralField& field, Vector<double> w) {
+                check_weights(field, w);
+                require(field.labelled(), "the field has no labels to compare with");
+                nb::gil_scoped_release release;
+                const PrimalBound found = bound_primal(field, w.data());
+                return std::make_pair(found.value, found.magnitude);
+            },
+            "weights"_a.noconvert(), "(a number not below the objective, what rounding acts on in it)")
+        .def(
+            "sample_primal",
+            [](const GeneralField& field, Vector<double> w, Vector<Index> blocks) {
+                check_weights(field, w);
+                require(field.labelled(), "the field has no labels to compare with");
+                const Index count = static_cast<Index>(blocks.shape(0));
+                for (Index k = 0; k < count; ++k) check_block(field, blocks.data()[k]);
+                nb::gil_scoped_release release;
+                return evaluate_sample(field, w.data(), blocks.data(), count);
+            },
+            "weights"_a.noconvert(), "blocks"_a.noconvert(),
+            "The losses of some blocks and their share of the penalty.")
+        .def(
+            "gradient",
+            [](const GeneralField& field, Vector<double> w) {
+                check_weights(field, w);
+                require(field.labelled(), "the field has no labels to compare with");
+                auto gradient = new_array<double, 1>({w.shape(0)});
+                double value = 0.0;
+                {
+                    nb::gil_scoped_release release;
+                    value = evaluate_primal(field, w.data(), gradient.data());
+                }
+                return std::make_pair(value, gradient);
+            },
+            "weights"_a.noconvert(), "(objective in sum units, its gradient)")
+        .def(
+            "hessian_product",
+            [](const GeneralField& field, Vector<double> w, Vector<double> v) {
+                check_weights(field, w);
+                check_weights(field, v);
+                require(field.labelled(), "the field has no labels to compare with");
+                auto product = new_array<double, 1>({w.shape(0)});
+                nb::gil_scoped_release release;
+                evaluate_hessian_product(field, w.data(), v.data(), product.data());
+                return product;
+            },
+            "weights"_a.noconvert(), "vector"_a.noconvert(), "The Hessian of the objective times a vector.")
+        .def(
+            "decode",
+            [](const GeneralField& field, Vector<double> w, Index first, Index last) {
+                check_weights(field, w);
+                check_range(field, first, last);
+                auto path = new_array<std::int32_t, 1>({positions_between(field, first, last)});
+                nb::gil_scoped_release release;
+                decode_blocks(field, w.data(), first, last, path.data());
+                return path;
+            },
+            "weights"_a.noconvert(), "first"_a, "last"_a, "The best labels of blocks first .. last - 1.")
+        .def(
+            "marginals",
+            [](const GeneralField& field, Vector<double> w, Index first, Index last) {
+                check_weights(field, w);
+                check_range(field, first, last);
+                auto out = new_array<double, 2>(
+                    {positions_between(field, first, last), static_cast<std::size_t>(field.labels())});
+                nb::gil_scoped_release release;
+                infer_blocks(field, w.data(), first, last, out.data());
+                return out;
+            },
+            "weights"_a.noconvert(), "first"_a, "last"_a, "Node marginals of blocks first .. last - 1.")
+        .def(
+            "potentials",
+            [](const GeneralField& field, Vector<double> w, Index i) {
+                check_weights(field, w);
+                check_block(field, i);
+                auto out = new_array<double, 1>({static_cast<std::size_t>(field.compact_size(i))});
+                field.score(i, w.data(), out.data());
+                return out;
+            },
+            "weights"_a.noconvert(), "block"_a, "The compact potentials of one block.")
+        .def(
+            "radius",
+            [](const GeneralField& field, Index i) {
+                require(field.labelled(), "the field has no labels to compare with");
+                check_block(field, i);
+                std::vector<double> m(static_cast<std::size_t>(field.compact_size(i)));
+                GeneralField::Direction direction;
+                field.contrast(i, m.data());
+                return std::make_pair(field.pull(i, m.data(), direction), field.radius_bound(i));
+            },
+            "block"_a, "How far the features of a block lie apart, squared: (an estimate, a bound).");
 }
 
-// Rows are short and many, so whole arrays are checked: a label that does not exceed the one before must begin a row.
-void check_rows(const Vector<Index>& given_starts, const Vector<std::int32_t>& given_labels, Index labels) {
-    const std::span starts(given_starts.data(), given_starts.shape(0));
-    const std::span row_labels(given_labels.data(), given_labels.shape(0));
-    require(!starts.empty() && starts[0] == 0, "row_starts must start with 0");
-    require(never_decreases(given_starts), "row_starts must not decrease");
-    require(starts.back() == static_cast<Index>(row_labels.size()), "row_labels must have row_starts[-1] entries");
-    require(all_below(labels, given_labels), "a row label is out of range");
-    Index drops = 0, between_rows = 0;
-    for (std::size_t s = 1; s < row_labels.size(); ++s) drops += row_labels[s - 1] >= row_labels[s];
-    for (std::size_t a = 1; a < starts.size(); ++a) {
-        const auto s = static_cast<std::size_t>(starts[a]);
-        if (starts[a - 1] < starts[a] && s < row_labels.size()) between_rows += row_labels[s - 1] >= row_labels[s];
+void bind_multiclass(nb::module_& m) {
+    using Field = ErasedField<Multiclass>;
+    nb::class_<Field, GeneralField>(m, "Multiclass", "Multinomial logistic regression, the one-node field.")
+        .def(
+            "__init__",
+            [](Field* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
+               Index attributes, Index labels, bool bias, Labels y, Values sample_weight, double l2) {
+                const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
+                require(data.positions() == data.blocks, "a multiclass block has exactly one position");
+                for (Index p = 0; p < data.positions(); ++p)
+                    for (Index e = indptr.data()[p] + 1; e < indptr.data()[p + 1]; ++e)
+                        require(indices.data()[e - 1] < indices.data()[e], "attributes must increase within a point");
+                check_targets(data, labels, y, sample_weight, l2);
+                new (self) Field(data, labels, bias, data_or_null(y), data_or_null(sample_weight), l2);
+            },
+            "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
+            "attributes"_a, "labels"_a, "bias"_a, "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(),
+            "l2"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
+            nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>());
+}
+
+// Calls loss(i, w) -> (value, gradient). Solvers work without Python's lock, so each call takes it.
+class PythonLosses : public LossField {
+   public:
+    PythonLosses(nb::callable function, Index blocks, Index dimension, double l2, std::vector<double> sample_weight)
+        : LossField(blocks, dimension, l2, std::move(sample_weight)), function_(std::move(function)) {}
+
+    double loss(Index i, const double* w, double* gradient) const override {
+        const nb::gil_scoped_acquire lock;
+        auto weights = new_array<double, 1>({static_cast<std::size_t>(dimension())});
+        std::copy(w, w + dimension(), weights.data());
+        const auto [value, found] = nb::cast<std::pair<double, Vector<double>>>(function_(i, weights));
+        require(static_cast<Index>(found.shape(0)) == dimension(), "a gradient must have one number for each weight");
+        if (gradient) std::copy(found.data(), found.data() + dimension(), gradient);
+        return value;
     }
-    require(drops == between_rows, "the labels of a row must increase");
+
+   private:
+    nb::callable function_;
+};
+
+void bind_losses(nb::module_& m) {
+    nb::class_<PythonLosses, GeneralField>(m, "PythonLosses", "Losses given by a function in Python.")
+        .def(
+            "__init__",
+            [](PythonLosses* self, nb::callable function, Index blocks, Index dimension, Values sample_weight,
+               double l2) {
+                require(blocks >= 1 && dimension >= 1, "there must be a block and a weight");
+                require(std::isfinite(l2) && l2 > 0.0, "l2 must be positive and finite");
+                require(!sample_weight || static_cast<Index>(sample_weight->shape(0)) == blocks,
+                        "sample_weight must be as many as blocks");
+                std::vector<double> weights;
+                if (sample_weight) weights.assign(sample_weight->data(), sample_weight->data() + blocks);
+                new (self) PythonLosses(std::move(function), blocks, dimension, l2, std::move(weights));
+            },
+            "function"_a, "blocks"_a, "dimension"_a, "sample_weight"_a.noconvert().none(), "l2"_a);
 }
 
 }  // namespace
 
 void bind_fields(nb::module_& m) {
-    using namespace nb::literals;
-
-    nb::class_<ChainAll> chain_all(m, "ChainAll", "A chain with a weight for every (attribute, label) pair.");
-    chain_all.def(
-        "__init__",
-        [](ChainAll* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
-           Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias, bool begin, bool end, Labels y,
-           Values sample_weight, double l2) {
-            const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
-            check_targets(data, labels, y, sample_weight, l2);
-            new (self) ChainAll(data, AllPairs(attributes, labels), shape_of(labels, transitions, bias, begin, end),
-                                data_or_null(y), data_or_null(sample_weight), l2);
-        },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
-        "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a, "y"_a.noconvert().none(),
-        "sample_weight"_a.noconvert().none(), "l2"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
-        nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>());
-    bind_common(chain_all);
-    bind_span_methods(chain_all);
-    bind_chain(chain_all);
-
-    nb::class_<ObservedPairs>(m, "ObservedPairs", "Which (attribute, label) pairs have a weight; checked once.")
-        .def(
-            "__init__",
-            [](ObservedPairs* self, Vector<Index> starts, Vector<std::int32_t> row_labels, Index labels) {
-                check_rows(starts, row_labels, labels);
-                require(static_cast<Index>(row_labels.shape(0)) <= ObservedPairs::kMaxWeights,
-                        "there are too many pairs");
-                new (self)
-                    ObservedPairs(static_cast<Index>(starts.shape(0)) - 1, labels, starts.data(), row_labels.data());
-            },
-            "row_starts"_a.noconvert(), "row_labels"_a.noconvert(), "labels"_a);
-
-    nb::class_<ChainObserved> chain_observed(m, "ChainObserved", "A chain with weights for observed pairs only.");
-    chain_observed.def(
-        "__init__",
-        [](ChainObserved* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
-           Values values, Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias, bool begin,
-           bool end, Labels y, Values sample_weight, double l2, const ObservedPairs& pairs) {
-            const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
-            check_targets(data, labels, y, sample_weight, l2);
-            require(pairs.attributes() == attributes && pairs.label_count() == labels,
-                    "the observed pairs are of other attributes or labels");
-            new (self) ChainObserved(data, pairs, shape_of(labels, transitions, bias, begin, end), data_or_null(y),
-                                     data_or_null(sample_weight), l2);
-        },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
-        "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a, "y"_a.noconvert().none(),
-        "sample_weight"_a.noconvert().none(), "l2"_a, "pairs"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
-        nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(),
-        nb::keep_alive<1, 15>());
-    bind_common(chain_observed);
-    bind_span_methods(chain_observed);
-    bind_chain(chain_observed);
-
-    nb::class_<Multiclass> multiclass(m, "Multiclass", "Multinomial logistic regression, the one-node field.");
-    multiclass.def(
-        "__init__",
-        [](Multiclass* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
-           Index attributes, Index labels, bool bias, Labels y, Values sample_weight, double l2) {
-            const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
-            require(data.positions() == data.blocks, "a multiclass block has exactly one position");
-            for (Index p = 0; p < data.positions(); ++p)
-                for (Index e = indptr.data()[p] + 1; e < indptr.data()[p + 1]; ++e)
-                    require(indices.data()[e - 1] < indices.data()[e], "attributes must increase within a point");
-            check_targets(data, labels, y, sample_weight, l2);
-            new (self) Multiclass(data, labels, bias, data_or_null(y), data_or_null(sample_weight), l2);
-        },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
-        "attributes"_a, "labels"_a, "bias"_a, "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a,
-        nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
-        nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>());
-    bind_common(multiclass);
-
-    m.def(
-        "observed_pairs",
-        [](Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Index attributes, Index labels,
-           Vector<std::int32_t> y) {
-            const Attributes data = attributes_of(offsets, indptr, indices, std::nullopt, attributes);
-            check_targets(data, labels, y, std::nullopt, 1.0);
-            std::vector<Index> starts;
-            std::vector<std::int32_t> row_labels;
-            observed_pairs(data, y.data(), labels, starts, row_labels);
-            return std::make_pair(to_array(starts), to_array(row_labels));
-        },
-        "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "attributes"_a, "labels"_a,
-        "y"_a.noconvert(), "(row_starts, row_labels) of the (attribute, label) pairs that occur.");
+    bind_general(m);
+    bind_multiclass(m);
+    bind_losses(m);
 }
 
 }  // namespace dualfield

@@ -1,6 +1,6 @@
 // Inference on potentials given as arrays, and the duality functions on tables of marginals.
 #include "bindings/chain_arrays.hpp"
-#include "bindings/rule_names.hpp"
+#include "duality/line_search.hpp"
 #include "oracles/chain_kbest.hpp"
 #include "oracles/chain_sampling.hpp"
 #include "oracles/chain_viterbi.hpp"
@@ -103,7 +103,7 @@ double table_divergence(const SegmentList& segments, Vector<double> mu, Vector<d
 auto line_search(const SegmentList& segments, Vector<double> mu, Vector<double> delta, double gap, double residual,
                  double quadratic, double entropy_at_mu, const std::string& rule, double subprecision, double size) {
     require(mu.shape(0) == delta.shape(0), "mu and delta must have the same size");
-    const LineSearchResult found = find_step({step_rule(rule), subprecision, size},
+    const LineSearchResult found = find_step({rule_named<StepRule>(rule), subprecision, size},
                                              DualAlong{segments_of(segments, mu.shape(0)), mu.data(), delta.data(), gap,
                                                        residual, quadratic, entropy_at_mu});
     return std::make_tuple(found.step, found.entropy, found.ascent, found.evaluations);

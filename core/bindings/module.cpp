@@ -9,19 +9,17 @@
 namespace dualfield {
 void bind_oracles(nanobind::module_& m);
 void bind_graph_oracles(nanobind::module_& m);
-void bind_spans(nanobind::module_& m);
+void bind_junction_tree(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
+void bind_chains(nanobind::module_& m);
 void bind_graphs(nanobind::module_& m);
-void bind_losses(nanobind::module_& m);
-void bind_constrained(nanobind::module_& m);
-void bind_conditioned(nanobind::module_& m);
-void bind_solvers(nanobind::module_& m);
-void bind_primal_solvers(nanobind::module_& m);
+void bind_runs(nanobind::module_& m);
 void bind_clique_solvers(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tagging(nanobind::module_& m);
 void bind_attribute_files(nanobind::module_& m);
 void bind_model_checks(nanobind::module_& m);
+void bind_methods(nanobind::module_& m);
 
 namespace {
 
@@ -50,17 +48,15 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     m.doc() = "The compiled core of dualfield.";
     dualfield::bind_oracles(m);
     dualfield::bind_graph_oracles(m);
-    dualfield::bind_spans(m);
+    dualfield::bind_junction_tree(m);
     dualfield::bind_fields(m);
+    dualfield::bind_chains(m);
     dualfield::bind_graphs(m);
-    dualfield::bind_losses(m);
-    dualfield::bind_constrained(m);
-    dualfield::bind_conditioned(m);
-    dualfield::bind_solvers(m);
-    dualfield::bind_primal_solvers(m);
+    dualfield::bind_runs(m);
     dualfield::bind_clique_solvers(m);
     dualfield::bind_text(m);
     dualfield::bind_tagging(m);
     dualfield::bind_attribute_files(m);
     dualfield::bind_model_checks(m);
+    dualfield::bind_methods(m);
 }

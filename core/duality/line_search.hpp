@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "base/rule_names.hpp"
 #include "duality/entropy.hpp"
 
 namespace dualfield {
@@ -199,10 +200,24 @@ LineSearchResult one_newton_step(const DualAlong<SegmentRange, Number>& dual) {
 
 enum class StepRule { kNewton, kOneNewton, kGolden, kFixed, kGuaranteed };
 
+inline RuleNames<StepRule> names_of(StepRule) {
+    return {{"newton", StepRule::kNewton},
+            {"newton-1", StepRule::kOneNewton},
+            {"golden", StepRule::kGolden},
+            {"fixed", StepRule::kFixed},
+            {"guaranteed", StepRule::kGuaranteed}};
+}
+
 struct StepOptions {
     StepRule rule;
     double subprecision;  // of kNewton and kGolden
     double size;          // of kFixed and kGuaranteed
+
+    void each(auto&& option) {
+        option("step", rule);
+        option("subprecision", subprecision);
+        option("step_size", size);
+    }
 };
 
 template <class SegmentRange, class Number>

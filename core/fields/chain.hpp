@@ -25,11 +25,21 @@ struct ChainShape {
     bool bias, begin, end;
 };
 
+// The label of K that y has least often.
+inline std::int32_t rarest_label(Index K, Index T, const std::int32_t* y) {
+    std::vector<Index> occurrences(K, 0);
+    for (Index t = 0; t < T; ++t) ++occurrences[y[t]];
+    return static_cast<std::int32_t>(std::min_element(occurrences.begin(), occurrences.end()) - occurrences.begin());
+}
+
+// What works on a whole block is a call, so that it is compiled once and not again in each method.
+#define DUALFIELD_ONCE [[gnu::noinline]]
+
 template <class Rows>
 class Chain {
    public:
+    static constexpr bool kOneNode = false;
     using Workspace = ForwardBackward;
-
     using Direction = BlockCounts;
 
     struct Decoder {
@@ -58,6 +68,7 @@ class Chain {
     Index labels() const { return shape_.labels; }
     Index length(Index i) const { return nodes_.length(i); }
     Index offset(Index i) const { return nodes_.offset(i); }
+    Index positions_before(Index i) const { return offset(i); }
     double l2() const { return l2_; }
     double sample_weight(Index i) const { return sample_weight_ ? sample_weight_[i] : 1.0; }
 
@@ -84,19 +95,9 @@ class Chain {
         return {length(i), labels(), theta, theta + length(i) * labels(), 0};
     }
 
-    // For fields made of this one: how far apart the edges of positions lie, and the matrices that a block has, written out.
-    Index edge_step() const { return 0; }
-    Index edge_matrices(Index) const { return 1; }
-    void write_edges(Index i, const double* theta, double* edges) const {
-        const double* edge = theta + length(i) * labels();
-        std::copy(edge, edge + labels() * labels(), edges);
-    }
-
-    // The compact marginals, and the table where it is not null, that an oracle finds for any potentials of block i. A
-    // buffer for edges, which other chains need, stays as it is.
+    // The compact marginals, and the table where it is not null, that an oracle finds for any potentials of block i.
     template <class Oracle>
-    double infer_by(Oracle& oracle, Index i, const ChainPotentials& chain, double* table, double* m,
-                    std::vector<double>&) const {
+    double infer_by(Oracle& oracle, Index i, const ChainPotentials& chain, double* table, double* m) const {
         const Index K = labels(), T = length(i);
         double* nodes = table ? table + (T - 1) * K * K : m;
         const double log_z = oracle.marginals(chain, nodes, table, m + T * K);
@@ -104,7 +105,7 @@ class Chain {
         return log_z;
     }
 
-    void score(Index i, const double* w, double* theta) const {
+    DUALFIELD_ONCE void score(Index i, const double* w, double* theta) const {
         const double* dense = w + transition_start_;
         nodes_.score(i, w, bias_in(dense), theta);
         add_dense(i, dense, theta);
@@ -124,11 +125,12 @@ class Chain {
         nodes_.template prefetch_part<Step>(own, i);
     }
     Index part_size(Index i) const { return (length(i) + 1) * labels() + 8; }
-    void score_part(const Own& own, Index i, const double* w, double* sums) const {
+    DUALFIELD_ONCE void score_part(const Own& own, Index i, const double* w, double* sums) const {
         nodes_.score_part(own, i, w, sums);
     }
     // Of two parts or more.
-    void join_parts(Index i, const double* w, const std::vector<std::vector<double>>& parts, double* theta) const {
+    DUALFIELD_ONCE void join_parts(Index i, const double* w, const std::vector<std::vector<double>>& parts,
+                                   double* theta) const {
         const double* dense = w + transition_start_;
         const Index nodes = length(i) * labels();
         add(nodes, parts[0].data(), parts[1].data(), theta);
@@ -138,14 +140,15 @@ class Chain {
     }
 
     // Of what is not of attributes, transitions are shared out, and the rest belongs to the first part.
-    void add_part(const Own& own, Index i, const double* m, double a, double* w) const {
+    DUALFIELD_ONCE void add_part(const Own& own, Index i, const double* m, double a, double* w) const {
         nodes_.add_part(own, i, m, a, w);
         const double* edge = m + length(i) * labels();
         for_each_transition_of(own.part, [&](Index s, Index pair) { w[transition_start_ + s] += a * edge[pair]; });
         if (own.part.index > 0) return;
         for_each_dense_node(i, m, [&](Index start, const double* node) { axpy(labels(), a, node, w + start); });
     }
-    double product_part(const Own& own, Index i, const double* m, const double* w, std::vector<double>& scratch) const {
+    DUALFIELD_ONCE double product_part(const Own& own, Index i, const double* m, const double* w,
+                                       std::vector<double>& scratch) const {
         double* sums = room(scratch, part_size(i));
         nodes_.score_part(own, i, w, sums);
         double total = dot(length(i) * labels(), sums, m);
@@ -156,19 +159,19 @@ class Chain {
         return total;
     }
 
-    void project(Direction& direction, double* theta) const {
+    DUALFIELD_ONCE void project(Direction& direction, double* theta) const {
         const double* dense = direction.dense.data();
         nodes_.project(direction.block, direction.rows, bias_in(dense), theta);
         add_dense(direction.block, dense, theta);
     }
 
-    void center(Index i, double* theta) const {
+    DUALFIELD_ONCE void center(Index i, double* theta) const {
         const Index K = labels(), T = length(i);
         for (Index t = 0; t < T; ++t) subtract_maximum(K, theta + t * K);
         if (T > 1) subtract_maximum(K * K, theta + T * K);
     }
 
-    double magnitude(Index i, const double* theta) const {
+    DUALFIELD_ONCE double magnitude(Index i, const double* theta) const {
         const Index K = labels(), T = length(i);
         double total = 0.0;
         for (Index t = 0; t < T; ++t) total += largest_magnitude(K, theta + t * K);
@@ -176,26 +179,24 @@ class Chain {
         return total;
     }
 
-    double log_partition(Index i, const double* theta, Workspace& oracle) const {
+    DUALFIELD_ONCE double log_partition(Index i, const double* theta, Workspace& oracle) const {
         return oracle.log_partition(potentials(i, theta));
     }
 
-    double infer(Index i, const double* theta, double* m, Workspace& oracle) const {
-        std::vector<double> unused;
-        return infer_by(oracle, i, potentials(i, theta), nullptr, m, unused);
+    DUALFIELD_ONCE double infer(Index i, const double* theta, double* m, Workspace& oracle) const {
+        return infer_by(oracle, i, potentials(i, theta), nullptr, m);
     }
 
-    double infer_table(Index i, const double* theta, double* table, double* m, Workspace& oracle) const {
-        std::vector<double> unused;
-        return infer_by(oracle, i, potentials(i, theta), table, m, unused);
+    DUALFIELD_ONCE double infer_table(Index i, const double* theta, double* table, double* m, Workspace& oracle) const {
+        return infer_by(oracle, i, potentials(i, theta), table, m);
     }
 
-    double infer_untied(Index i, const double* theta, double* table, Workspace& oracle) const {
+    DUALFIELD_ONCE double infer_untied(Index i, const double* theta, double* table, Workspace& oracle) const {
         const Index K = labels(), T = length(i), edges = (T - 1) * K * K;
         return oracle.marginals({T, K, theta + edges, theta, K * K}, table + edges, table, nullptr);
     }
 
-    void compact(Index i, const double* table, double* m) const {
+    DUALFIELD_ONCE void compact(Index i, const double* table, double* m) const {
         const Index K = labels(), T = length(i);
         const double* nodes = table + (T - 1) * K * K;
         std::copy(nodes, nodes + T * K, m);
@@ -211,9 +212,9 @@ class Chain {
         for (Index t = 1; t < T; ++t) m[(T + y[t - 1]) * K + y[t]] += a;
     }
 
-    void subtract_truth(Index i, double* m) const { add_labelling(i, truth(i), -1.0, m); }
+    DUALFIELD_ONCE void subtract_truth(Index i, double* m) const { add_labelling(i, truth(i), -1.0, m); }
 
-    double true_score(Index i, const double* theta) const {
+    DUALFIELD_ONCE double true_score(Index i, const double* theta) const {
         const Index K = labels(), T = length(i);
         const std::int32_t* y = labels_ + offset(i);
         double total = 0.0;
@@ -222,7 +223,7 @@ class Chain {
         return total;
     }
 
-    double pull(Index i, const double* m, Direction& direction) const {
+    DUALFIELD_ONCE double pull(Index i, const double* m, Direction& direction) const {
         const Index K = labels(), T = length(i);
         direction.block = i;
         const double norm = nodes_.pull(i, m, direction.rows);
@@ -241,7 +242,7 @@ class Chain {
         return norm + squared_norm(static_cast<Index>(direction.dense.size()), direction.dense.data());
     }
 
-    void apply(double* w, double a, const Direction& direction, const Part& part = {}) const {
+    DUALFIELD_ONCE void apply(double* w, double a, const Direction& direction, const Part& part = {}) const {
         nodes_.apply(direction.block, w, a, direction.rows, part);
         const Index size = static_cast<Index>(direction.dense.size());
         const Index first = size * part.index / part.count, end = size * (part.index + 1) / part.count;
@@ -249,7 +250,7 @@ class Chain {
     }
 
     // <w, direction> over the weights of the part.
-    double product(const double* w, const Direction& direction, const Part& part) const {
+    DUALFIELD_ONCE double product(const double* w, const Direction& direction, const Part& part) const {
         const Index size = static_cast<Index>(direction.dense.size());
         const Index first = size * part.index / part.count, end = size * (part.index + 1) / part.count;
         return nodes_.product(direction.block, w, direction.rows, part) +
@@ -268,35 +269,31 @@ class Chain {
         if (dimension_ > transition_start_) body(transition_start_, dimension_ - transition_start_);
     }
 
-    void differentiate(Index i, const double* table, const double* dtheta, double* dm,
-                       std::vector<double>& scratch) const {
+    DUALFIELD_ONCE void differentiate(Index i, const double* table, const double* dtheta, double* dm,
+                                      std::vector<double>& scratch) const {
         const Index nodes = length(i) * labels();
         chain_tangent(potentials(i, dtheta), table, room(scratch, nodes + labels()), dm, dm + nodes);
     }
 
-    void decode(Index i, const double* theta, double* m, Decoder& decoder) const {
+    void decode_labels(Index i, const double* theta, std::int32_t* labels, Decoder& decoder) const {
+        decoder.viterbi.decode(potentials(i, theta), labels);
+    }
+    DUALFIELD_ONCE void decode(Index i, const double* theta, double* m, Decoder& decoder) const {
         decoder.path.resize(length(i));
-        decoder.viterbi.decode(potentials(i, theta), decoder.path.data());
+        decode_labels(i, theta, decoder.path.data(), decoder);
         std::fill(m, m + compact_size(i), 0.0);
         add_labelling(i, decoder.path.data(), 1.0, m);
     }
 
-    void contrast(Index i, double* m) const {
+    DUALFIELD_ONCE void contrast(Index i, double* m) const {
         std::fill(m, m + compact_size(i), 0.0);
-        add_labelling(i, std::vector<std::int32_t>(length(i), rarest_label(i)).data(), 1.0, m);
+        add_labelling(i, std::vector<std::int32_t>(length(i), rarest_label(labels(), length(i), truth(i))).data(), 1.0,
+                      m);
         subtract_truth(i, m);
     }
 
-    // The label that y_i has least often.
-    std::int32_t rarest_label(Index i) const {
-        std::vector<Index> occurrences(labels(), 0);
-        for (Index t = 0; t < length(i); ++t) ++occurrences[truth(i)[t]];
-        return static_cast<std::int32_t>(std::min_element(occurrences.begin(), occurrences.end()) -
-                                         occurrences.begin());
-    }
-
     // R_i <= (|F(y_i)| + max_y |F(y)|)^2, the latter bounded part by part.
-    double radius_bound(Index i) const {
+    DUALFIELD_ONCE double radius_bound(Index i) const {
         std::vector<double> m(compact_size(i), 0.0);
         Direction direction;
         subtract_truth(i, m.data());
@@ -319,7 +316,7 @@ class Chain {
     }
 
     // The distribution with the first edge's marginal and then each edge's conditionals has these edges, re-weighted.
-    void repair_table(Index i, double* table) const {
+    DUALFIELD_ONCE void repair_table(Index i, double* table) const {
         const Index K = labels(), T = length(i);
         double* nodes = table + (T - 1) * K * K;
         if (T == 1) return scale(K, 1.0 / sum(K, nodes), nodes);
@@ -339,13 +336,13 @@ class Chain {
             }
     }
 
-    void uniform(Index i, double* m) const {
+    DUALFIELD_ONCE void uniform(Index i, double* m) const {
         const Index K = labels(), T = length(i);
         std::fill(m, m + T * K, 1.0 / static_cast<double>(K));
         std::fill(m + T * K, m + (T + K) * K, static_cast<double>(T - 1) / static_cast<double>(K * K));
     }
 
-    void initial_table(Index i, double epsilon, double* table) const {
+    DUALFIELD_ONCE void initial_table(Index i, double epsilon, double* table) const {
         const Index K = labels(), T = length(i);
         const std::int32_t* y = labels_ + offset(i);
         double* nodes = table + (T - 1) * K * K;
@@ -355,14 +352,14 @@ class Chain {
         for (Index t = 1; t < T; ++t) table[((t - 1) * K + y[t - 1]) * K + y[t]] += 1.0 - epsilon;
     }
 
-    double initial_entropy(Index i, double epsilon) const {
+    DUALFIELD_ONCE double initial_entropy(Index i, double epsilon) const {
         const Index K = labels(), T = length(i);
         const double node = mixture_entropy(K, epsilon);
         if (T == 1) return node;
         return static_cast<double>(T - 1) * mixture_entropy(K * K, epsilon) - static_cast<double>(T - 2) * node;
     }
 
-    void product_table(Index i, double epsilon, double* table) const {
+    DUALFIELD_ONCE void product_table(Index i, double epsilon, double* table) const {
         const Index K = labels(), T = length(i);
         const std::int32_t* y = labels_ + offset(i);
         double* nodes = table + (T - 1) * K * K;
@@ -377,7 +374,7 @@ class Chain {
         return static_cast<double>(length(i)) * mixture_entropy(labels(), epsilon);
     }
 
-    void initial_potentials(Index i, double epsilon, double* theta) const {
+    DUALFIELD_ONCE void initial_potentials(Index i, double epsilon, double* theta) const {
         const Index K = labels(), T = length(i);
         const std::int32_t* y = labels_ + offset(i);
         std::fill(theta, theta + compact_size(i), 0.0);
@@ -389,24 +386,24 @@ class Chain {
     // of T - 1.
     Index packed_size(Index i) const { return length(i) * labels() + packed_transitions(i); }
 
-    void pack_potentials(Index i, double* theta) const {
+    DUALFIELD_ONCE void pack_potentials(Index i, double* theta) const {
         if (complete(i) || length(i) == 1) return;
         double* edge = theta + length(i) * labels();
         const double elsewhere = edge[unweighted_];
         for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[s] = edge[shape_.transitions[s]] - elsewhere;
     }
 
-    void pack_marginals(Index i, double* m) const {
+    DUALFIELD_ONCE void pack_marginals(Index i, double* m) const {
         if (complete(i) || length(i) == 1) return;
         double* edge = m + length(i) * labels();
         for (std::size_t s = 0; s < shape_.transitions.size(); ++s) edge[s] = edge[shape_.transitions[s]];
     }
 
-    void unpack_potentials(Index i, double* packed) const {
+    DUALFIELD_ONCE void unpack_potentials(Index i, double* packed) const {
         if (!complete(i)) unpack_edges(packed_transitions(i), 0.0, packed + length(i) * labels());
     }
 
-    void unpack_marginals(Index i, double* packed) const {
+    DUALFIELD_ONCE void unpack_marginals(Index i, double* packed) const {
         if (complete(i)) return;
         const Index weighted = packed_transitions(i), all = labels() * labels();
         double* edge = packed + length(i) * labels();
@@ -485,5 +482,12 @@ class Chain {
     Index unweighted_;  // a transition without a weight
     Index transition_start_, bias_start_, begin_start_, end_start_, dimension_;
 };
+
+#undef DUALFIELD_ONCE
+
+#ifdef DUALFIELD_MODULE  // compiled in bindings/bind_chains.cpp
+extern template class Chain<AllPairs>;
+extern template class Chain<ObservedPairs>;
+#endif
 
 }  // namespace dualfield

@@ -7,51 +7,52 @@
 // Table:    that of the chain.
 #pragma once
 
-#include "fields/chain.hpp"
-#include "fields/general_field.hpp"
+#include "fields/chain_field.hpp"
 #include "fields/pair_features.hpp"
 
 namespace dualfield {
 
-template <class Rows>
-class ConditionedChain final : public GeneralField {
+class ConditionedChain final : public FreeChain {
    public:
     // Needs the chain and the rows as long as it lives; `data` has the chain's blocks and positions.
-    ConditionedChain(const Chain<Rows>& chain, Attributes data, const PairRows& rows)
+    ConditionedChain(const FreeChain& chain, Attributes data, const PairRows& rows)
         : chain_(chain), pairs_(data, rows) {}
 
     bool labelled() const override { return chain_.labelled(); }
     Index blocks() const override { return chain_.blocks(); }
     Index dimension() const override { return chain_.dimension() + pairs_.size(); }
     Index labels() const override { return chain_.labels(); }
-    Index length(Index i) const { return chain_.length(i); }
-    Index offset(Index i) const { return chain_.offset(i); }
     Index compact_size(Index i) const override { return chain_.compact_size(i) + pairs_.size_of(i); }
     Index table_size(Index i) const override { return chain_.table_size(i); }
     double l2() const override { return chain_.l2(); }
     double sample_weight(Index i) const override { return chain_.sample_weight(i); }
-    Index positions_before(Index i) const override { return chain_.offset(i); }
-    const std::int32_t* truth(Index i) const { return chain_.truth(i); }
+    Index positions_before(Index i) const override { return chain_.positions_before(i); }
+    const Attributes& attributes() const override { return chain_.attributes(); }
+    const std::int32_t* truth(Index i) const override { return chain_.truth(i); }
 
-    // For oracles and for fields made of this one: see Chain.
-    Index edge_step() const { return labels() * labels(); }
-    Index edge_matrices(Index i) const { return length(i) - 1; }
-    void write_edges(Index i, const double* theta, double* edges) const {
+    Index edge_step() const override { return labels() * labels(); }
+    Index edge_matrices(Index i) const override { return length(i) - 1; }
+    void write_edges(Index i, const double* theta, double* edges) const override {
         const double* transitions = theta + length(i) * labels();
         for (Index t = 0; t < length(i) - 1; ++t)
             std::copy(transitions, transitions + edge_step(), edges + t * edge_step());
         pairs_.add_to_edges(i, own(i, theta), edges);
     }
 
-    ChainPotentials potentials(Index i, const double* theta, std::vector<double>& edges) const {
+    ChainPotentials potentials(Index i, const double* theta, std::vector<double>& edges) const override {
         double* matrices = room(edges, edge_matrices(i) * edge_step());
         write_edges(i, theta, matrices);
         return {length(i), labels(), theta, matrices, edge_step()};
     }
 
+    double infer_by(ConstrainedForwardBackward& oracle, Index i, const ChainPotentials& chain, double* table, double* m,
+                    std::vector<double>& edges) const override {
+        return infer_with(oracle, i, chain, table, m, edges);
+    }
+
     template <class Oracle>
-    double infer_by(Oracle& oracle, Index i, const ChainPotentials& chain, double* table, double* m,
-                    std::vector<double>& edges) const {
+    double infer_with(Oracle& oracle, Index i, const ChainPotentials& chain, double* table, double* m,
+                      std::vector<double>& edges) const {
         double* matrices = table ? table : room(edges, edge_matrices(i) * edge_step());
         double* nodes = table ? table + edge_matrices(i) * edge_step() : m;
         const Index size = length(i) * labels();
@@ -61,7 +62,7 @@ class ConditionedChain final : public GeneralField {
         return log_z;
     }
 
-    void add_labelling(Index i, const std::int32_t* y, double a, double* m) const {
+    void add_labelling(Index i, const std::int32_t* y, double a, double* m) const override {
         chain_.add_labelling(i, y, a, m);
         pairs_.add_labelling(i, y, a, own(i, m));
     }
@@ -100,7 +101,7 @@ class ConditionedChain final : public GeneralField {
     }
 
     double infer_untied(Index i, const double* theta, double* table, Workspace& workspace) const override {
-        return chain_.infer_untied(i, theta, table, workspace.as<Scratch>().oracle);
+        return chain_.infer_untied(i, theta, table, workspace.as<Scratch>().of_chain);
     }
 
     void subtract_truth(Index i, double* m) const override { add_labelling(i, truth(i), -1.0, m); }
@@ -163,7 +164,8 @@ class ConditionedChain final : public GeneralField {
     // For solvers on the dual. What speaks of tables alone is the chain's.
     void contrast(Index i, double* m) const override {
         std::fill(m, m + compact_size(i), 0.0);
-        add_labelling(i, std::vector<std::int32_t>(length(i), chain_.rarest_label(i)).data(), 1.0, m);
+        add_labelling(i, std::vector<std::int32_t>(length(i), rarest_label(labels(), length(i), truth(i))).data(), 1.0,
+                      m);
         subtract_truth(i, m);
     }
 
@@ -171,9 +173,12 @@ class ConditionedChain final : public GeneralField {
         std::vector<double> m(compact_size(i), 0.0);
         Direction direction;
         subtract_truth(i, m.data());
-        const double root = std::sqrt(pull(i, m.data(), direction)) +
-                            std::sqrt(chain_.largest_squared_norm(i) + pairs_.largest_squared_norm(i));
+        const double root = std::sqrt(pull(i, m.data(), direction)) + std::sqrt(largest_squared_norm(i));
         return root * root;
+    }
+
+    double largest_squared_norm(Index i) const override {
+        return chain_.largest_squared_norm(i) + pairs_.largest_squared_norm(i);
     }
 
     void compact(Index i, const double* table, double* m) const override {
@@ -206,6 +211,7 @@ class ConditionedChain final : public GeneralField {
    private:
     struct Scratch {
         ForwardBackward oracle;
+        Workspace of_chain;
         Viterbi viterbi;
         std::vector<double> edges, marginals;
     };
@@ -222,10 +228,10 @@ class ConditionedChain final : public GeneralField {
 
     double infer_to(Index i, const double* theta, double* table, double* m, Workspace& workspace) const {
         auto& scratch = workspace.as<Scratch>();
-        return infer_by(scratch.oracle, i, potentials(i, theta, scratch.edges), table, m, scratch.marginals);
+        return infer_with(scratch.oracle, i, potentials(i, theta, scratch.edges), table, m, scratch.marginals);
     }
 
-    const Chain<Rows>& chain_;
+    const FreeChain& chain_;
     PairFeatures pairs_;
 };
 

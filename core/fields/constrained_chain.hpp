@@ -9,9 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "fields/chain.hpp"
-#include "fields/general_field.hpp"
-#include "oracles/chain_constrained_forward_backward.hpp"
+#include "fields/chain_field.hpp"
 
 namespace dualfield {
 
@@ -23,24 +21,21 @@ struct AllowedLabels {
     const bool* positions;    // all positions x K; null: every label everywhere
 };
 
-// Base: a chain, its edges shared by all positions or one for each.
-template <class Base>
-class ConstrainedChain : public GeneralField {
+class ConstrainedChain : public ChainField {
    public:
     // Needs the chain as long as it lives, the masks only now. Throws where a block has no allowed labelling.
-    ConstrainedChain(const Base& chain, const AllowedLabels& allowed)
+    ConstrainedChain(const FreeChain& chain, const AllowedLabels& allowed)
         : ConstrainedChain(chain, allowed, chain.labelled()) {}
 
     bool labelled() const override { return chain_.labelled(); }
     Index blocks() const override { return chain_.blocks(); }
     Index dimension() const override { return chain_.dimension(); }
     Index labels() const override { return chain_.labels(); }
-    Index length(Index i) const { return chain_.length(i); }
     Index compact_size(Index i) const override { return chain_.compact_size(i); }
     Index table_size(Index i) const override { return chain_.table_size(i); }
     double l2() const override { return chain_.l2(); }
     double sample_weight(Index i) const override { return chain_.sample_weight(i); }
-    Index positions_before(Index i) const override { return chain_.offset(i); }
+    Index positions_before(Index i) const override { return chain_.positions_before(i); }
 
     void score(Index i, const double* w, double* theta) const override { chain_.score(i, w, theta); }
     void project(Direction& direction, double* theta) const override { chain_.project(direction, theta); }
@@ -117,7 +112,8 @@ class ConstrainedChain : public GeneralField {
     }
 
     // The potentials of block i for an oracle: -inf for dead labels and forbidden pairs.
-    ChainPotentials potentials(Index i, const double* theta, std::vector<double>& masked) const {
+    bool constrained() const override { return true; }
+    ChainPotentials potentials(Index i, const double* theta, std::vector<double>& masked) const override {
         return potentials_within(i, live(i), theta, masked);
     }
 
@@ -194,7 +190,7 @@ class ConstrainedChain : public GeneralField {
     };
 
     // starting: whether a dual method may start here.
-    ConstrainedChain(const Base& chain, const AllowedLabels& allowed, bool starting)
+    ConstrainedChain(const FreeChain& chain, const AllowedLabels& allowed, bool starting)
         : chain_(chain), edge_mask_(chain.labels() * chain.labels(), 0.0) {
         const Index K = labels();
         for (Index k = 0; k < K * K; ++k)
@@ -205,12 +201,12 @@ class ConstrainedChain : public GeneralField {
 
     // Which labels are on an allowed labelling, all positions x K; `which` says in a refusal what that means.
     void find_live(const AllowedLabels& allowed, const char* which, std::vector<char>& live) const {
-        const Index K = labels(), positions = chain_.offset(blocks());
+        const Index K = labels(), positions = positions_before(blocks());
         live.assign(positions * K, 0);
         std::vector<double> mask, kept;
         std::map<Index, Index> found;  // by length, where it was: without sets at positions only the length matters
         for (Index i = 0; i < blocks(); ++i) {
-            const Index T = length(i), first = chain_.offset(i) * K;
+            const Index T = length(i), first = positions_before(i) * K;
             const auto [same, is_new] = found.try_emplace(T, first);
             if (!is_new && !allowed.positions) {
                 std::copy_n(live.begin() + same->second, T * K, live.begin() + first);
@@ -244,10 +240,10 @@ class ConstrainedChain : public GeneralField {
         return {T, K, copy, copy + T * K, chain_.edge_step()};
     }
 
-    const char* live(Index i) const { return live_.data() + chain_.offset(i) * labels(); }
+    const char* live(Index i) const { return live_.data() + positions_before(i) * labels(); }
     bool allowed(Index from, Index to) const { return edge_mask_[from * labels() + to] == 0.0; }
 
-    const Base& chain_;
+    const FreeChain& chain_;
 
    private:
     // What the uniform distribution gives to a block's true labels: for initial_entropy.

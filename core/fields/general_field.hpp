@@ -11,6 +11,8 @@
 
 namespace dualfield {
 
+class Objective;
+
 // A reference to something that can be called with the start and the length of a range of weights.
 class RangeBody {
    public:
@@ -50,6 +52,9 @@ class GeneralField {
     };
 
     virtual ~GeneralField() = default;
+
+    // Sums over blocks that know more of the field than these functions tell; null: there are none.
+    virtual std::unique_ptr<Objective> objective() const { return nullptr; }
 
     virtual bool exact() const { return true; }      // whether inference is
     virtual bool one_node() const { return false; }  // whether blocks are single nodes

@@ -13,13 +13,11 @@ namespace dualfield {
 
 class Multiclass {
    public:
+    static constexpr bool kOneNode = true;
+
     struct Workspace {};
     struct Decoder {};
-
-    struct Direction {
-        Index block = -1;
-        std::vector<double> m;
-    };
+    using Direction = BlockCounts;  // `dense` is m
 
     // One position a block, no attribute twice in it. `labels` and `sample_weight` may be null.
     Multiclass(Attributes data, Index labels, bool bias, const std::int32_t* y, const double* sample_weight, double l2)
@@ -44,6 +42,7 @@ class Multiclass {
     Index blocks() const { return data_.blocks; }
     Index labels() const { return labels_; }
     Index dimension() const { return rows_.size() + (bias_ ? labels_ : 0); }
+    Index positions_before(Index i) const { return i; }
     Index compact_size(Index) const { return labels_; }
     Index table_size(Index) const { return labels_; }
     double l2() const { return l2_; }
@@ -88,8 +87,8 @@ class Multiclass {
 
     double pull(Index i, const double* m, Direction& direction) const {
         direction.block = i;
-        direction.m.assign(m, m + labels_);
-        direction.m.resize(stride_, 0.0);
+        direction.dense.assign(m, m + labels_);
+        direction.dense.resize(stride_, 0.0);
         return squared_norms_[i] * squared_norm(labels_, m);
     }
 
@@ -97,26 +96,26 @@ class Multiclass {
         const Index i = direction.block;
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) {
             if (part.count == 1) {
-                rows_.add(w, data_.indices[e], a * data_.value(e), stride_, direction.m.data());
+                rows_.add(w, data_.indices[e], a * data_.value(e), stride_, direction.dense.data());
             } else if (data_.indices[e] % part.count == part.index) {
-                rows_.apply(w, data_.indices[e], a * data_.value(e), direction.m.data());
+                rows_.apply(w, data_.indices[e], a * data_.value(e), direction.dense.data());
             }
         }
-        if (bias_ && part.index == 0) axpy(labels_, a, direction.m.data(), w + rows_.size());
+        if (bias_ && part.index == 0) axpy(labels_, a, direction.dense.data(), w + rows_.size());
     }
 
     double product(const double* w, const Direction& direction, const Part& part) const {
         const Index i = direction.block;
-        double total = bias_ && part.index == 0 ? dot(labels_, direction.m.data(), w + rows_.size()) : 0.0;
+        double total = bias_ && part.index == 0 ? dot(labels_, direction.dense.data(), w + rows_.size()) : 0.0;
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
             if (data_.indices[e] % part.count == part.index)
-                total += data_.value(e) * rows_.product(w, data_.indices[e], direction.m.data());
+                total += data_.value(e) * rows_.product(w, data_.indices[e], direction.dense.data());
         return total;
     }
 
     void project(const Direction& direction, double* theta) const {
         const double norm = squared_norms_[direction.block];
-        for (Index k = 0; k < labels_; ++k) theta[k] = norm * direction.m[k];
+        for (Index k = 0; k < labels_; ++k) theta[k] = norm * direction.dense[k];
     }
 
     template <class Body>
@@ -135,6 +134,9 @@ class Multiclass {
         for (Index k = 0; k < labels_; ++k) dm[k] = table[k] * (dtheta[k] - expected);
     }
 
+    void decode_labels(Index, const double* theta, std::int32_t* labels, Decoder&) const {
+        *labels = static_cast<std::int32_t>(argmax(labels_, theta));
+    }
     void decode(Index, const double* theta, double* m, Decoder&) const {
         std::fill(m, m + labels_, 0.0);
         m[argmax(labels_, theta)] = 1.0;

@@ -2,6 +2,7 @@
 //     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>).
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "base/archive.hpp"
@@ -13,10 +14,9 @@
 
 namespace dualfield {
 
-template <Field F>
 class Objective {
    public:
-    explicit Objective(const F& field) : field_(field), own_parts_(field) {}
+    virtual ~Objective() = default;
 
     // Forgets the sums, for a new point.
     void reset() {
@@ -24,15 +24,37 @@ class Objective {
         magnitude_ = 0.0;
     }
 
-    // Adds the loss of block i and, where `gradient` is not null, its gradient c_i (E_w F - F_i).
+    // Adds the losses of some blocks and, where `gradient` is not null, their gradients c_i (E_w F - F_i), on the threads of
+    // a team. Sums are taken in the order of the blocks, so that they do not depend on the threads.
+    virtual void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) = 0;
     void add(Index i, const double* w, double* gradient) {
         Team alone(1);
         add(&i, 1, w, gradient, alone);
     }
 
-    // The same for several blocks on the threads of a team. Sums are taken in the order of the blocks, so that they do not
-    // depend on the threads.
-    void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) {
+    // The sums of a pass in the making.
+    void archive(Archive& archive) {
+        losses_.archive(archive);
+        archive.scalars("objective_magnitude", {&magnitude_});
+    }
+
+    double losses() const { return losses_.value(); }
+    double magnitude() const { return magnitude_; }
+    Index oracle_calls() const { return oracle_calls_; }
+
+   protected:
+    CompensatedSum losses_;
+    double magnitude_ = 0.0;
+    Index oracle_calls_ = 0;
+};
+
+template <Field F>
+class ObjectiveOn final : public Objective {
+   public:
+    explicit ObjectiveOn(const F& field) : field_(field), own_parts_(field) {}
+
+    using Objective::add;
+    void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) override {
         if (static_cast<Index>(workers_.size()) < team.size()) workers_ = std::vector<Worker>(team.size());
         own_parts_.divide(team.size());
         if (static_cast<Index>(slots_.size()) < OrderedHandOver::places(team))
@@ -52,17 +74,6 @@ class Objective {
                 ++oracle_calls_;
             });
     }
-
-    // The sums of a pass in the making.
-    void archive(Archive& archive) {
-        losses_.archive(archive);
-        archive.scalars("objective_magnitude", {&magnitude_});
-    }
-
-    double penalty(const double* w) const { return 0.5 * field_.l2() * squared_norm(field_.dimension(), w); }
-    double losses() const { return losses_.value(); }
-    double magnitude() const { return magnitude_; }
-    Index oracle_calls() const { return oracle_calls_; }
 
    private:
     // Each on cache lines of its own: a thread writes one while others are at theirs.
@@ -95,23 +106,33 @@ class Objective {
     }
 
     const F& field_;
-    CompensatedSum losses_;
-    double magnitude_ = 0.0;
-    Index oracle_calls_ = 0;
     OwnParts<F> own_parts_;
     std::vector<Worker> workers_;
     std::vector<Slot> slots_;
     OrderedHandOver hand_over_;
 };
 
+// The sums of a field, by what it knows best of itself.
+template <Field F>
+std::unique_ptr<Objective> make_objective(const F& field) {
+    if constexpr (requires { field.objective(); })
+        if (auto own = field.objective()) return own;
+    return std::make_unique<ObjectiveOn<F>>(field);
+}
+
+template <Field F>
+double penalty(const F& field, const double* w) {
+    return 0.5 * field.l2() * squared_norm(field.dimension(), w);
+}
+
 // P(w), and its gradient where `gradient` is not null.
 template <Field F>
 double evaluate_primal(const F& field, const double* w, double* gradient) {
-    Objective<F> objective(field);
+    const auto objective = make_objective(field);
     if (gradient)
         for (Index k = 0; k < field.dimension(); ++k) gradient[k] = field.l2() * w[k];
-    for (Index i = 0; i < field.blocks(); ++i) objective.add(i, w, gradient);
-    return objective.losses() + objective.penalty(w);
+    for (Index i = 0; i < field.blocks(); ++i) objective->add(i, w, gradient);
+    return objective->losses() + penalty(field, w);
 }
 
 struct PrimalBound {
@@ -141,21 +162,21 @@ PrimalBound bound_primal(const F& field, const double* w) {
         losses.add(c * (log_z - true_score));
         magnitude += c * (std::abs(log_z) + std::abs(true_score));
     }
-    const double penalty = 0.5 * field.l2() * squared_norm(field.dimension(), w);
-    return {losses.value() + penalty, magnitude + penalty};
+    const double of_weights = penalty(field, w);
+    return {losses.value() + of_weights, magnitude + of_weights};
 }
 
 // What P(w) looks like from a sample of the blocks: their losses, and their share of the penalty.
 template <Field F>
 double evaluate_sample(const F& field, const double* w, const Index* blocks, Index count) {
-    Objective<F> objective(field);
+    const auto objective = make_objective(field);
     double total = 0.0, sampled = 0.0;
     for (Index i = 0; i < field.blocks(); ++i) total += field.sample_weight(i);
     for (Index k = 0; k < count; ++k) {
         sampled += field.sample_weight(blocks[k]);
-        objective.add(blocks[k], w, nullptr);
+        objective->add(blocks[k], w, nullptr);
     }
-    return objective.losses() + sampled / total * objective.penalty(w);
+    return objective->losses() + sampled / total * penalty(field, w);
 }
 
 // The product of the Hessian of P at w with v: l2 v + sum_i c_i Cov_w(F) v.

@@ -11,25 +11,21 @@
 
 namespace dualfield {
 
-template <class Whole>
-class PartialChain : public ConstrainedChain<Whole> {
-    using Base = ConstrainedChain<Whole>;
-    using typename Base::Scratch;
+class PartialChain final : public ConstrainedChain {
+    using Base = ConstrainedChain;
 
    public:
-    using typename Base::Workspace;
-
     // candidates: all positions x K, true for what a label may be, beside what is allowed. Where there is one, it is the
     // chain's own label.
-    PartialChain(const Whole& chain, const AllowedLabels& allowed, const bool* candidates)
+    PartialChain(const FreeChain& chain, const AllowedLabels& allowed, const bool* candidates)
         : Base(chain, allowed, false) {
-        const Index K = chain.labels(), size = chain.offset(chain.blocks()) * K;
+        const Index K = chain.labels(), size = chain.positions_before(chain.blocks()) * K;
         const auto both = std::make_unique<bool[]>(size);
         for (Index k = 0; k < size; ++k) both[k] = candidates[k] && (!allowed.positions || allowed.positions[k]);
-        Base::find_live({allowed.transitions, allowed.begin, allowed.end, both.get()},
-                        "among the candidates of y that the constraints and the allowed sets leave", possible_);
+        find_live({allowed.transitions, allowed.begin, allowed.end, both.get()},
+                  "among the candidates of y that the constraints and the allowed sets leave", possible_);
         for (Index i = 0; i < chain.blocks(); ++i) {
-            const bool* of_block = candidates + chain.offset(i) * K;
+            const bool* of_block = candidates + chain.positions_before(i) * K;
             known_.push_back(std::count(of_block, of_block + chain.length(i) * K, true) == chain.length(i));
         }
     }
@@ -44,33 +40,33 @@ class PartialChain : public ConstrainedChain<Whole> {
     }
 
     double log_partition(Index i, const double* theta, Workspace& workspace) const override {
-        auto& scratch = workspace.template as<Scratch>();
+        auto& scratch = workspace.as<Scratch>();
         const double log_z = Base::log_partition(i, theta, workspace);
         if (known_[i]) return log_z - Base::true_score(i, theta);
         return log_z - scratch.oracle.log_partition(within(i, theta, scratch));
     }
 
     double infer(Index i, const double* theta, double* m, Workspace& workspace) const override {
-        auto& scratch = workspace.template as<Scratch>();
-        const Index size = Base::compact_size(i);
+        auto& scratch = workspace.as<Scratch>();
+        const Index size = compact_size(i);
         const double log_z = Base::infer(i, theta, m, workspace);
         if (known_[i]) return log_z - take_truth(i, theta, m);
         double* among = room(scratch.other, size);
         const double log_z_among =
-            Base::chain_.infer_by(scratch.oracle, i, within(i, theta, scratch), nullptr, among, scratch.edges);
+            chain_.infer_by(scratch.oracle, i, within(i, theta, scratch), nullptr, among, scratch.edges);
         axpy(size, -1.0, among, m);
         return log_z - log_z_among;
     }
 
     // [ table | table among the candidates ]
     double infer_table(Index i, const double* theta, double* table, double* m, Workspace& workspace) const override {
-        auto& scratch = workspace.template as<Scratch>();
-        const Index size = Base::compact_size(i);
+        auto& scratch = workspace.as<Scratch>();
+        const Index size = compact_size(i);
         const double log_z = Base::infer_table(i, theta, table, m, workspace);
         if (known_[i]) return log_z - take_truth(i, theta, m);
         double* among = room(scratch.other, size);
-        const double log_z_among = Base::chain_.infer_by(scratch.oracle, i, within(i, theta, scratch),
-                                                         table + Base::table_size(i), among, scratch.edges);
+        const double log_z_among = chain_.infer_by(scratch.oracle, i, within(i, theta, scratch),
+                                                   table + Base::table_size(i), among, scratch.edges);
         axpy(size, -1.0, among, m);
         return log_z - log_z_among;
     }
@@ -79,18 +75,18 @@ class PartialChain : public ConstrainedChain<Whole> {
                        std::vector<double>& scratch) const override {
         Base::differentiate(i, table, dtheta, dm, scratch);
         if (known_[i]) return;
-        std::vector<double> among(Base::compact_size(i));
+        std::vector<double> among(compact_size(i));
         Base::differentiate(i, table + Base::table_size(i), dtheta, among.data(), scratch);
-        axpy(Base::compact_size(i), -1.0, among.data(), dm);
+        axpy(compact_size(i), -1.0, among.data(), dm);
     }
 
-    void contrast(Index, double*) const override { Base::refuse(); }
-    double radius_bound(Index) const override { return Base::refuse(); }
+    void contrast(Index, double*) const override { refuse(); }
+    double radius_bound(Index) const override { return refuse(); }
 
    private:
     ChainPotentials within(Index i, const double* theta, Scratch& scratch) const {
-        const char* possible = possible_.data() + Base::chain_.offset(i) * Base::labels();
-        return Base::potentials_within(i, possible, theta, scratch.masked);
+        const char* possible = possible_.data() + positions_before(i) * labels();
+        return potentials_within(i, possible, theta, scratch.masked);
     }
 
     // Where all labels are known: m -= their indicators; returns their score.

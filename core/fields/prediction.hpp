@@ -6,11 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "fields/chain.hpp"
-#include "fields/conditioned_chain.hpp"
 #include "fields/constrained_chain.hpp"
-#include "fields/general_field.hpp"
-#include "fields/multiclass.hpp"
 #include "oracles/chain_kbest.hpp"
 #include "oracles/chain_sampling.hpp"
 #include "oracles/chain_viterbi.hpp"
@@ -52,12 +48,6 @@ void decode_blocks(const Chain<Rows>& field, const double* w, Index first, Index
     });
 }
 
-inline void decode_blocks(const Multiclass& field, const double* w, Index first, Index last, std::int32_t* path) {
-    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
-        path[i - first] = static_cast<std::int32_t>(argmax(field.labels(), theta));
-    });
-}
-
 inline void decode_blocks(const GeneralField& field, const double* w, Index first, Index last, std::int32_t* path) {
     GeneralField::Workspace workspace;
     const Index before = field.positions_before(first);
@@ -67,22 +57,6 @@ inline void decode_blocks(const GeneralField& field, const double* w, Index firs
 }
 
 // Node marginals, positions x labels.
-template <class Rows>
-void infer_blocks(const Chain<Rows>& field, const double* w, Index first, Index last, double* marginals) {
-    ForwardBackward oracle;
-    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
-        oracle.marginals(field.potentials(i, theta),
-                         marginals + (field.offset(i) - field.offset(first)) * field.labels(), nullptr, nullptr);
-    });
-}
-
-inline void infer_blocks(const Multiclass& field, const double* w, Index first, Index last, double* marginals) {
-    Multiclass::Workspace workspace;
-    for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
-        field.infer(i, theta, marginals + (i - first) * field.labels(), workspace);
-    });
-}
-
 inline void infer_blocks(const GeneralField& field, const double* w, Index first, Index last, double* marginals) {
     GeneralField::Workspace workspace;
     std::vector<double> m;
@@ -95,9 +69,8 @@ inline void infer_blocks(const GeneralField& field, const double* w, Index first
 }
 
 // The allowed labelling of each block that has the fewest wrong labels to expect: of largest sum of its marginals.
-template <class Base>
-void decode_posteriors(const ConstrainedChain<Base>& field, const double* w, Index first, Index last,
-                       std::int32_t* path) {
+inline void decode_posteriors(const ConstrainedChain& field, const double* w, Index first, Index last,
+                              std::int32_t* path) {
     GeneralField::Workspace workspace;
     std::vector<double> m;
     const Index before = field.positions_before(first);
@@ -108,56 +81,26 @@ void decode_posteriors(const ConstrainedChain<Base>& field, const double* w, Ind
     });
 }
 
-// The potentials of block i for an oracle, and the oracle for them; `masked` is a buffer.
-template <class Rows>
-ChainPotentials chain_of_block(const Chain<Rows>& field, Index i, const double* theta, std::vector<double>&) {
-    return field.potentials(i, theta);
-}
-template <class Rows>
-ChainPotentials chain_of_block(const ConditionedChain<Rows>& field, Index i, const double* theta,
-                               std::vector<double>& edges) {
-    return field.potentials(i, theta, edges);
-}
-template <class Base>
-ChainPotentials chain_of_block(const ConstrainedChain<Base>& field, Index i, const double* theta,
-                               std::vector<double>& masked) {
-    return field.potentials(i, theta, masked);
-}
-
-template <class Rows>
-ForwardBackward oracle_for(const Chain<Rows>&) {
-    return {};
-}
-template <class Rows>
-ForwardBackward oracle_for(const ConditionedChain<Rows>&) {
-    return {};
-}
-template <class Base>
-ConstrainedForwardBackward oracle_for(const ConstrainedChain<Base>&) {
-    return {};
-}
-
 // The k best labellings of block i with the logarithms of their probabilities; returns how many there are.
-template <class F>
-Index kbest_of_block(const F& field, const double* w, Index i, Index k, std::int32_t* paths, double* log_p) {
+inline Index kbest_of_block(const ChainField& field, const double* w, Index i, Index k, std::int32_t* paths,
+                            double* log_p) {
     std::vector<double> theta(field.compact_size(i)), masked;
     score_block(field, w, i, theta.data());
-    const ChainPotentials chain = chain_of_block(field, i, theta.data(), masked);
-    auto oracle = oracle_for(field);
+    const ChainPotentials chain = field.potentials(i, theta.data(), masked);
     KBest search;
     const Index found = search.decode(chain, k, paths, log_p);
-    const double log_z = oracle.log_partition(chain);
+    const double log_z = with_oracle(field, [&](auto oracle) { return oracle.log_partition(chain); });
     for (Index p = 0; p < found; ++p) log_p[p] -= log_z;
     return found;
 }
 
 // `count` exact samples of the labels of block i, count x T.
-template <class F>
-void sample_block(const F& field, const double* w, Index i, Index count, Random& random, std::int32_t* samples) {
+inline void sample_block(const ChainField& field, const double* w, Index i, Index count, Random& random,
+                         std::int32_t* samples) {
     std::vector<double> theta(field.compact_size(i)), masked;
     score_block(field, w, i, theta.data());
     ForwardBackward oracle;  // samples are drawn on logarithms, where impossible labels disturb nothing
-    sample_posterior(chain_of_block(field, i, theta.data(), masked), count, random, oracle, samples);
+    sample_posterior(field.potentials(i, theta.data(), masked), count, random, oracle, samples);
 }
 
 }  // namespace dualfield

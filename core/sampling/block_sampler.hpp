@@ -28,6 +28,7 @@
 
 #include "base/archive.hpp"
 #include "base/random.hpp"
+#include "base/rule_names.hpp"
 #include "sampling/max_tree.hpp"
 #include "sampling/weighted_tree.hpp"
 
@@ -35,11 +36,28 @@ namespace dualfield {
 
 enum class SamplingRule { kUniform, kImportance, kGap, kGapImportance, kResidual, kSafeMax, kMax };
 
+inline RuleNames<SamplingRule> names_of(SamplingRule) {
+    return {{"uniform", SamplingRule::kUniform},
+            {"importance", SamplingRule::kImportance},
+            {"gap", SamplingRule::kGap},
+            {"gap*importance", SamplingRule::kGapImportance},
+            {"residual", SamplingRule::kResidual},
+            {"safemax", SamplingRule::kSafeMax},
+            {"max", SamplingRule::kMax}};
+}
+
 struct SamplingOptions {
     SamplingRule rule;
     double non_uniformity;    // share of the draws that follow the rule
     Index permutation_every;  // one pass in so many visits every block once; 0: only the first does
     std::uint64_t seed;
+
+    void each(auto&& option) {
+        option("sampling", rule);
+        option("non_uniformity", non_uniformity);
+        option("permutation_every", permutation_every);
+        option("seed", seed);
+    }
 };
 
 class BlockSampler {

@@ -12,24 +12,40 @@
 
 namespace dualfield {
 
+struct AdaGradOptions {
+    double eta, delta;
+    Index batch;
+    std::uint64_t seed;
+
+    void each(auto&& option) {
+        option("eta", eta);
+        option("delta", delta);
+        option("batch", batch);
+        option("seed", seed);
+    }
+    void check(const auto&) const { check_option(batch >= 1, "a batch has at least one block"); }
+};
+
 template <Field F>
 class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
     using Base = PrimalRun<F, AdaGrad<F>>;
     friend Base;
 
    public:
-    AdaGrad(const F& field, double eta, double delta, Index batch, std::uint64_t seed)
-        : Base(field, seed),
-          eta_(eta),
-          delta_(delta),
+    using Options = AdaGradOptions;
+
+    AdaGrad(const F& field, const Options& options)
+        : Base(field, options.seed),
+          eta_(options.eta),
+          delta_(options.delta),
           weights_(field.dimension(), 0.0),
           squares_(field.dimension(), 0.0),
           gradient_(field.dimension(), 0.0),
           steps_of_(field.dimension(), 0),
-          batches_(Base::active_, batch),
+          batches_(Base::active_, options.batch),
           penalty_(field.l2() / static_cast<double>(Base::active_count())) {}
 
-    double eta() const { return eta_; }
+    auto numbers() const { return Base::numbers_with({{"eta", eta_}}); }
 
    private:
     Index per_pass() const { return batches_.per_pass(); }

@@ -31,7 +31,13 @@ enum class CandidateRule {
     kActiveSet,
 };
 
-struct AscentOptions {
+inline RuleNames<CandidateRule> names_of(CandidateRule) {
+    return {{"proximal", CandidateRule::kProximal},
+            {"vertex", CandidateRule::kVertex},
+            {"active", CandidateRule::kActiveSet}};
+}
+
+struct CliqueAscentOptions {
     double rho;
     Index inner_passes;
     bool multipliers;
@@ -39,18 +45,37 @@ struct AscentOptions {
     CandidateRule candidate;
     double subprecision;  // of the line search
     double epsilon;       // of the start; NaN takes the best one
+    SamplingOptions sampling;
+
+    void each(auto&& option) {
+        option("rho", rho);
+        option("inner_passes", inner_passes);
+        option("multipliers", multipliers);
+        option("adapt", adapt);
+        option("candidate", candidate);
+        option("subprecision", subprecision);
+        option("epsilon", epsilon);
+        sampling.each(option);
+    }
+    void check(const auto&) const {
+        check_option(std::isfinite(rho) && rho > 0.0, "rho must be positive and finite");
+        check_option(inner_passes >= 1, "inner_passes must be at least 1");
+        check_option(std::isnan(epsilon) || (0.0 < epsilon && epsilon <= 1.0), "epsilon must be in (0, 1]");
+        check_option(sampling.rule == SamplingRule::kUniform || sampling.rule == SamplingRule::kGap,
+                     "cliques have gaps alone");
+    }
 };
 
 template <class Entropy>
 class CliqueAscent {
    public:
-    CliqueAscent(std::shared_ptr<const CliqueView> view, const AscentOptions& options, const SamplingOptions& sampling)
+    CliqueAscent(std::shared_ptr<const CliqueView> view, const CliqueAscentOptions& options)
         : view_(std::move(view)),
           options_(options),
           state_(*view_),
-          random_(sampling.seed),
-          sampler_(sampling, all(state_.cliques()), state_.cliques()),
-          by_gap_(sampling.rule != SamplingRule::kUniform),
+          random_(options.sampling.seed),
+          sampler_(options.sampling, all(state_.cliques()), state_.cliques()),
+          by_gap_(options.sampling.rule != SamplingRule::kUniform),
           gaps_(by_gap_ ? 0 : state_.cliques(), 0.0),
           rho_(options.rho),
           inner_passes_(options.inner_passes),
@@ -334,7 +359,7 @@ class CliqueAscent {
     }
 
     std::shared_ptr<const CliqueView> view_;
-    AscentOptions options_;
+    CliqueAscentOptions options_;
     CliqueState<Entropy> state_;
     Entropy entropy_;
     Random random_;

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/numbers.hpp"
+#include "base/rule_names.hpp"
 #include "base/zeros.hpp"
 #include "fields/objective.hpp"
 #include "solvers/primal/curvature.hpp"
@@ -21,29 +23,52 @@
 
 namespace dualfield {
 
+struct LBFGSOptions {
+    Index corrections;
+    Index first_sample;  // how many blocks the first step looks at; at least as many as there are: L-BFGS
+    double growth;       // of the sample, by each step
+    Index threads;
+    std::uint64_t seed;
+
+    void each(auto&& option) {
+        option("corrections", corrections);
+        option("first_sample", first_sample);
+        option("growth", growth);
+        option("threads", threads);
+        option("seed", seed);
+    }
+    void check(const auto&) const {
+        check_option(corrections >= 1, "corrections must be at least 1");
+        check_option(first_sample >= 1, "first_sample must be at least 1");
+        check_option(growth >= 1.0, "growth must be at least 1");
+        check_option(threads >= 1, "there must be a thread");
+    }
+};
+
 template <Field F>
 class LBFGS {
    public:
-    // first_sample: how many blocks the first step looks at; at least as many as there are: L-BFGS.
-    LBFGS(const F& field, Index corrections, Index first_sample, double growth, Index threads, std::uint64_t seed)
+    using Options = LBFGSOptions;
+
+    LBFGS(const F& field, const Options& options)
         : field_(field),
-          threads_(threads),
-          growth_(growth),
+          threads_(options.threads),
+          growth_(options.growth),
           weights_(field.dimension()),
           gradient_(field.dimension()),
           step_direction_(field.dimension()),
           trial_(field.dimension()),
           trial_gradient_(field.dimension()),
-          curvature_(field.dimension(), corrections),
-          objective_(field),
+          curvature_(field.dimension(), options.corrections),
+          objective_(make_objective(field)),
           order_(active_blocks(field)),
-          sample_(std::min(first_sample, total())),
+          sample_(std::min(options.first_sample, total())),
           confirmation_(field) {
-        Random random(seed);
+        Random random(options.seed);
         if (sample_ < total())
             for (Index k = 0; k < total(); ++k) std::swap(order_[k], order_[k + random.below(total() - k)]);
         weigh_sample();
-        Team team(threads);
+        Team team(threads_);
         for (auto* vector : {&weights_, &gradient_, &step_direction_, &trial_, &trial_gradient_})
             write_zeros(team, *vector);
     }
@@ -77,18 +102,21 @@ class LBFGS {
     }
 
     bool started() const { return started_; }
-    bool complete() const { return sample_ == total(); }  // the sample
     bool diverged() const { return diverged_; }
-    Index left_in_pass() const { return total() - visits_ % total(); }  // in visits
+    Index updates_per_pass() const { return total(); }  // in visits
+    Index left_in_pass() const { return total() - visits_ % total(); }
     Index total() const { return static_cast<Index>(order_.size()); }
-    Index sample() const { return sample_; }
     const Certificate& certificate() const { return certificate_; }
     bool stalled() const { return stalled_; }
-    double gradient_norm() const { return gradient_norm_; }
+    Numbers numbers() const {
+        return {{"gradient_norm", gradient_norm_},
+                {"sample", static_cast<double>(sample_)},
+                {"complete", sample_ == total()},  // the sample
+                {"evaluations", static_cast<double>(evaluations_)}};
+    }
     Index updates() const { return iterations_; }
-    Index evaluations() const { return evaluations_; }
     Index oracle_calls() const {
-        return oracle_calls_before_ + objective_.oracle_calls() + confirmation_.oracle_calls();
+        return oracle_calls_before_ + objective_->oracle_calls() + confirmation_.oracle_calls();
     }
     const Zeros<double>& weights() const { return weights_; }
 
@@ -96,7 +124,7 @@ class LBFGS {
         Index calls = oracle_calls();
         archive.counters("counters", {&calls, &iterations_, &evaluations_, &visits_});
         if (archive.loading()) confirmation_.discard();
-        oracle_calls_before_ = calls - objective_.oracle_calls() - confirmation_.oracle_calls();
+        oracle_calls_before_ = calls - objective_->oracle_calls() - confirmation_.oracle_calls();
         archive.flag("started", started_);
         archive.flag("stalled", stalled_);
         archive.flag("diverged", diverged_);
@@ -115,7 +143,7 @@ class LBFGS {
         archive.scalars("numbers", {&value_, &gradient_norm_, &allowance_, &best_dual_, &certificate_.primal,
                                     &certificate_.dual, &certificate_.gap, &sample_weight_, &total_weight_});
         search_.archive(archive);
-        objective_.archive(archive);
+        objective_->archive(archive);
         confirmation_.archive(archive);
         curvature_.archive(archive);
     }
@@ -129,7 +157,7 @@ class LBFGS {
             team.over_ranges(field_.dimension(), [&](Index first, Index end) {
                 for (Index k = first; k < end; ++k) trial_gradient_[k] = share * l2 * trial_[k];
             });
-            objective_.reset();
+            objective_->reset();
         }
         if (!visit(deadline, last_visit, trial_, sample_, team)) return false;
         cursor_ = 0;
@@ -142,10 +170,10 @@ class LBFGS {
             return std::array{squared_norm(n, w), squared_norm(n, g), dot(n, g, step_direction_.data() + first)};
         });
         const double penalty = 0.5 * field_.l2() * length;
-        trial_value_ = up * objective_.losses() + penalty;
+        trial_value_ = up * objective_->losses() + penalty;
         trial_norm_ = std::sqrt(square);
         trial_slope_ = slope;
-        trial_allowance_ = rounding_allowance(objective_.magnitude() + penalty);
+        trial_allowance_ = rounding_allowance(objective_->magnitude() + penalty);
         if (std::isfinite(trial_value_) && sample_ == total())
             best_dual_ = std::max(best_dual_, trial_value_ - 0.5 * square / field_.l2() - trial_allowance_);
         ++evaluations_;
@@ -157,7 +185,7 @@ class LBFGS {
     bool visit(const Deadline& deadline, Index last_visit, const Zeros<double>& w, Index end, Team& team) {
         while (cursor_ < end) {
             const Index count = std::min({OrderedHandOver::batch(team), end - cursor_, last_visit - visits_});
-            objective_.add(order_.data() + cursor_, count, w.data(), trial_gradient_.data(), team);
+            objective_->add(order_.data() + cursor_, count, w.data(), trial_gradient_.data(), team);
             cursor_ += count;
             visits_ += count;
             if ((deadline.passed() || visits_ == last_visit) && cursor_ < end) return false;
@@ -173,7 +201,7 @@ class LBFGS {
             team.over_ranges(field_.dimension(), [&](Index first, Index end) {
                 std::fill(trial_gradient_.begin() + first, trial_gradient_.begin() + end, 0.0);
             });
-            objective_.reset();
+            objective_->reset();
         }
         if (!visit(deadline, last_visit, weights_, next_sample_, team)) return false;
         cursor_ = 0;
@@ -191,8 +219,8 @@ class LBFGS {
                               squared_norm(end - first, gradient_.data() + first)};
         });
         const double penalty = 0.5 * l2 * length;
-        value_ = up * ((value_ - penalty) / old_up + objective_.losses()) + penalty;
-        allowance_ += rounding_allowance(objective_.magnitude() + penalty);
+        value_ = up * ((value_ - penalty) / old_up + objective_->losses()) + penalty;
+        allowance_ += rounding_allowance(objective_->magnitude() + penalty);
         gradient_norm_ = std::sqrt(square);
         choose_direction(team);
         return true;
@@ -313,7 +341,7 @@ class LBFGS {
     bool started_ = false, stalled_ = false, diverged_ = false;
     Index iterations_ = 0, evaluations_ = 0, visits_ = 0, oracle_calls_before_ = 0;
 
-    Objective<F> objective_;
+    std::unique_ptr<Objective> objective_;
     Index cursor_ = 0;          // the next block, in order_, of a gradient in the making
     std::vector<Index> order_;  // the blocks of positive weight; a sample is the first so many
     Index sample_, next_sample_ = 0;

@@ -23,9 +23,23 @@
 
 #include "simd/step_products.hpp"
 #include "solvers/dual/block_store.hpp"
+#include "solvers/dual/dual_options.hpp"
 #include "solvers/dual/dual_run.hpp"
 
 namespace dualfield {
+
+struct OEGOptions : DualOptions {
+    bool secant;  // steer eta by the slope of the dual along the step; otherwise grow it by 1.05 after each success
+
+    void each(auto&& option) {
+        DualOptions::each(option);
+        option("secant", secant);
+    }
+    void check(const auto& field) const {
+        DualOptions::check(field);
+        check_option(sampling.rule != SamplingRule::kResidual, "OEG has no residuals");
+    }
+};
 
 // What is remembered of a step until it is recorded.
 struct OEGNote {
@@ -38,12 +52,12 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
     using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
 
    public:
-    // secant: steer eta by the slope of the dual along the step; otherwise grow it by 1.05 after each success.
-    OEG(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate, bool secant,
-        Precision precision)
-        : Base(field, sampling, concurrency, accelerate),
-          secant_(secant),
-          duals_(packed_offsets(field), kRows, precision),
+    using Options = OEGOptions;
+
+    OEG(const F& field, const Options& options)
+        : Base(field, options.sampling, options.concurrency, options.accelerate),
+          secant_(options.secant),
+          duals_(packed_offsets(field), kRows, options.precision),
           etas_(field.blocks(), kAtTruth) {
         epsilon_ = 0.05;
     }

@@ -18,33 +18,57 @@
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "base/numbers.hpp"
+#include "base/rule_names.hpp"
 #include "duality/elastic_net.hpp"
 #include "fields/objective.hpp"
 #include "solvers/primal/curvature.hpp"
 
 namespace dualfield {
 
+struct OWLQNOptions {
+    static constexpr bool kWithoutPenalty = true;  // l2 may be zero
+    Index corrections;
+    double l1;
+    std::vector<double> centre;  // the weights a; empty: zero
+    Index threads;
+
+    void each(auto&& option) {
+        option("corrections", corrections);
+        option("l1", l1);
+        option("centre", centre);
+        option("threads", threads);
+    }
+    void check(const auto& field) const {
+        check_option(corrections >= 1, "corrections must be at least 1");
+        check_option(std::isfinite(l1) && l1 >= 0.0, "l1 must be finite and not negative");
+        check_option(l1 > 0.0 || field.l2() > 0.0, "one of l1 and l2 must be positive");
+        check_option(centre.empty() || static_cast<Index>(centre.size()) == field.dimension(),
+                     "the centre must have as many numbers as there are weights");
+        check_option(threads >= 1, "there must be a thread");
+    }
+};
+
 template <Field F>
 class OWLQN {
    public:
-    // centre: the weights a, or null for zero.
-    OWLQN(const F& field, Index corrections, double l1, const double* centre, Index threads)
+    using Options = OWLQNOptions;
+
+    OWLQN(const F& field, const Options& options)
         : field_(field),
-          threads_(threads),
-          penalty_{l1, field.l2()},
+          threads_(options.threads),
+          penalty_{options.l1, field.l2()},
           change_(field.dimension(), 0.0),
           gradient_(field.dimension(), 0.0),
           pseudo_(field.dimension(), 0.0),
           direction_(field.dimension(), 0.0),
           trial_(field.dimension(), 0.0),
           trial_gradient_(field.dimension(), 0.0),
-          curvature_(field.dimension(), corrections),
-          objective_(field),
+          curvature_(field.dimension(), options.corrections),
+          objective_(make_objective(field)),
           order_(active_blocks(field)) {
-        if (centre) {
-            centre_.assign(centre, centre + field.dimension());
-            point_ = centre_;
-        }
+        centre_ = options.centre;
+        point_ = centre_;
     }
 
     // Starts from given weights; before the first run() only.
@@ -66,16 +90,19 @@ class OWLQN {
 
     bool confirm(double) { return started_ || stalled_; }  // each evaluation is a certificate
 
-    bool complete() const { return true; }
     bool stalled() const { return stalled_; }
     bool diverged() const { return diverged_; }
-    Index sample() const { return total(); }
     Index total() const { return static_cast<Index>(order_.size()); }
-    Index left_in_pass() const { return total() - visits_ % total(); }  // in visits
+    Index updates_per_pass() const { return total(); }  // in visits
+    Index left_in_pass() const { return total() - visits_ % total(); }
     Index updates() const { return iterations_; }
-    Index evaluations() const { return evaluations_; }
-    Index oracle_calls() const { return oracle_calls_before_ + objective_.oracle_calls(); }
-    double gradient_norm() const { return gradient_norm_; }  // of the pseudo-gradient
+    Index oracle_calls() const { return oracle_calls_before_ + objective_->oracle_calls(); }
+    Numbers numbers() const {
+        return {{"gradient_norm", gradient_norm_},  // of the pseudo-gradient
+                {"sample", static_cast<double>(total())},
+                {"complete", 1.0},
+                {"evaluations", static_cast<double>(evaluations_)}};
+    }
     const Certificate& certificate() const { return certificate_; }
 
     std::vector<double> weights() const {
@@ -87,7 +114,7 @@ class OWLQN {
     void archive(Archive& archive) {
         Index calls = oracle_calls();
         archive.counters("counters", {&calls, &iterations_, &evaluations_, &visits_, &trials_});
-        oracle_calls_before_ = calls - objective_.oracle_calls();
+        oracle_calls_before_ = calls - objective_->oracle_calls();
         archive.flag("started", started_);
         archive.flag("stalled", stalled_);
         archive.flag("diverged", diverged_);
@@ -100,7 +127,7 @@ class OWLQN {
         archive.array("direction", direction_);
         archive.scalars("numbers", {&value_, &gradient_norm_, &allowance_, &best_dual_, &step_, &certificate_.primal,
                                     &certificate_.dual, &certificate_.gap});
-        objective_.archive(archive);
+        objective_->archive(archive);
         curvature_.archive(archive);
         if (archive.loading()) place();
     }
@@ -112,20 +139,20 @@ class OWLQN {
             team.over_ranges(field_.dimension(), [&](Index first, Index end) {
                 for (Index k = first; k < end; ++k) trial_gradient_[k] = penalty_.l2 * trial_[k];
             });
-            objective_.reset();
+            objective_->reset();
         }
         const double* w = centre_.empty() ? trial_.data() : point_.data();
         while (cursor_ < total()) {
             const Index count = std::min({OrderedHandOver::batch(team), total() - cursor_, last_visit - visits_});
-            objective_.add(order_.data() + cursor_, count, w, trial_gradient_.data(), team);
+            objective_->add(order_.data() + cursor_, count, w, trial_gradient_.data(), team);
             cursor_ += count;
             visits_ += count;
             if ((deadline.passed() || visits_ == last_visit) && cursor_ < total()) return false;
         }
         cursor_ = 0;
         ++evaluations_;
-        const double losses = objective_.losses();
-        const auto allowance = [&](double penalty) { return rounding_allowance(objective_.magnitude() + penalty); };
+        const double losses = objective_->losses();
+        const auto allowance = [&](double penalty) { return rounding_allowance(objective_->magnitude() + penalty); };
         const ElasticNet::Look found =
             penalty_.look(field_.dimension(), trial_.data(), trial_gradient_.data(), losses, team, allowance);
         trial_value_ = losses + found.penalty;
@@ -268,7 +295,7 @@ class OWLQN {
     bool started_ = false, stalled_ = false, diverged_ = false;
     Index iterations_ = 0, evaluations_ = 0, visits_ = 0, oracle_calls_before_ = 0, trials_ = 0;
 
-    Objective<F> objective_;
+    std::unique_ptr<Objective> objective_;
     Index cursor_ = 0;          // the next block, in order_, of a gradient in the making
     std::vector<Index> order_;  // the blocks of positive weight
 };

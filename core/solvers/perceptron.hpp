@@ -8,19 +8,33 @@
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "base/numbers.hpp"
+#include "base/rule_names.hpp"
 #include "sampling/batches.hpp"
 #include "solvers/primal/lazy_weights.hpp"
 
 namespace dualfield {
 
+struct PerceptronOptions {
+    bool average;
+    std::uint64_t seed;
+
+    void each(auto&& option) {
+        option("average", average);
+        option("seed", seed);
+    }
+};
+
 template <DecodingField F>
 class Perceptron {
    public:
-    Perceptron(const F& field, bool average, std::uint64_t seed)
+    using Options = PerceptronOptions;
+
+    Perceptron(const F& field, const Options& options)
         : field_(field),
-          random_(seed),
-          average_(average),
-          weights_(field, average ? Lazy::averaging : Lazy::shrinking),
+          random_(options.seed),
+          average_(options.average),
+          weights_(field, average_ ? Lazy::averaging : Lazy::shrinking),
           batches_(active_blocks(field), 1) {}
 
     Index run(Index max_updates, double seconds) {
@@ -40,8 +54,8 @@ class Perceptron {
     Index left_in_pass() const { return updates_per_pass() - updates_ % updates_per_pass(); }
     Index updates() const { return updates_; }
     Index oracle_calls() const { return updates_; }
-    Index mistakes() const { return mistakes_; }
-    Index mistakes_of_pass() const { return mistakes_of_pass_; }  // the current one, or the one just complete
+    // Of the current pass, or of the one just complete.
+    Numbers numbers() const { return {{"mistakes_of_pass", static_cast<double>(mistakes_of_pass_)}}; }
     bool diverged() const { return diverged_; }  // a step would leave floating point; the weights are those before it
     bool stalled() const { return correct_in_a_row_ >= batches_.per_pass(); }  // a pass without a mistake
     std::vector<double> weights() const {

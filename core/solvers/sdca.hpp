@@ -12,9 +12,11 @@
 #include <limits>
 #include <vector>
 
+#include "base/numbers.hpp"
 #include "duality/line_search.hpp"
 #include "solvers/dual/best_epsilon.hpp"
 #include "solvers/dual/block_store.hpp"
+#include "solvers/dual/dual_options.hpp"
 #include "solvers/dual/dual_run.hpp"
 
 namespace dualfield {
@@ -27,9 +29,33 @@ enum class StartRule {
     kRandom,   // potentials log E with E exponential: on one node, uniform over all distributions
 };
 
+inline RuleNames<StartRule> names_of(StartRule) {
+    return {{"mixture", StartRule::kMixture},
+            {"product", StartRule::kProduct},
+            {"peaked", StartRule::kPeaked},
+            {"random", StartRule::kRandom}};
+}
+
 struct StartOptions {
     StartRule rule;
     double epsilon;  // of kMixture and kProduct; 0 takes the best one
+};
+
+struct SDCAOptions : DualOptions {
+    StepOptions step;
+    StartOptions start;
+
+    void each(auto&& option) {
+        DualOptions::each(option);
+        step.each(option);
+        option("init", start.rule);
+        option("epsilon", start.epsilon);
+    }
+    void check(const auto& field) const {
+        DualOptions::check(field);
+        check_option(sampling.rule != SamplingRule::kResidual || field.one_node(),
+                     "only a one-node field has residuals");
+    }
 };
 
 // What is remembered of a step until it is recorded.
@@ -44,18 +70,19 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
     using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
 
    public:
-    SDCA(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate,
-         const StepOptions& step, const StartOptions& start, Precision precision)
-        : Base(field, sampling, concurrency, accelerate),
-          step_(step),
-          start_(start),
-          tables_(offsets(field), 1, precision) {}
+    using Options = SDCAOptions;
+
+    SDCA(const F& field, const Options& options)
+        : Base(field, options.sampling, options.concurrency, options.accelerate),
+          step_(options.step),
+          start_(options.start),
+          tables_(offsets(field), 1, options.precision) {}
 
     // How many numbers the duals of a field are.
     static Index kept_numbers(const F& field) { return offsets(field).back(); }
 
     // Seconds in the line search and in whole updates, of those updates that were timed: one in kTimedEvery.
-    std::pair<double, double> timings() const { return {search_seconds_, update_seconds_}; }
+    Numbers numbers() const { return {{"search_seconds", search_seconds_}, {"update_seconds", update_seconds_}}; }
 
     // What DualMethod asks for.
     using typename Base::Visit, typename Base::Worker;

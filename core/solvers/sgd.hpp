@@ -14,22 +14,45 @@ namespace dualfield {
 
 enum class StepSchedule { constant, annealed, pegasos };
 
+inline RuleNames<StepSchedule> names_of(StepSchedule) {
+    return {
+        {"constant", StepSchedule::constant}, {"annealed", StepSchedule::annealed}, {"pegasos", StepSchedule::pegasos}};
+}
+
+struct SGDOptions {
+    StepSchedule schedule;
+    double eta;
+    Index batch;
+    Index average_after;  // how many passes are not averaged; negative: no average at all
+    std::uint64_t seed;
+
+    void each(auto&& option) {
+        option("schedule", schedule);
+        option("eta", eta);
+        option("batch", batch);
+        option("average_after", average_after);
+        option("seed", seed);
+    }
+    void check(const auto&) const { check_option(batch >= 1, "a batch has at least one block"); }
+};
+
 template <Field F>
 class SGD : public PrimalRun<F, SGD<F>> {
     using Base = PrimalRun<F, SGD<F>>;
     friend Base;
 
    public:
-    // average_after: how many passes are not averaged; negative: no average at all.
-    SGD(const F& field, StepSchedule schedule, double eta, Index batch, Index average_after, std::uint64_t seed)
-        : Base(field, seed),
-          schedule_(schedule),
-          eta_(eta),
-          average_after_(average_after),
-          weights_(field, average_after < 0 ? Lazy::shrinking : Lazy::averaging),
-          batches_(Base::active_, batch) {}
+    using Options = SGDOptions;
 
-    double eta() const { return eta_; }
+    SGD(const F& field, const Options& options)
+        : Base(field, options.seed),
+          schedule_(options.schedule),
+          eta_(options.eta),
+          average_after_(options.average_after),
+          weights_(field, average_after_ < 0 ? Lazy::shrinking : Lazy::averaging),
+          batches_(Base::active_, options.batch) {}
+
+    auto numbers() const { return Base::numbers_with({{"eta", eta_}}); }
 
    private:
     Index per_pass() const { return batches_.per_pass(); }

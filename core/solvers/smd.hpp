@@ -14,25 +14,42 @@
 
 namespace dualfield {
 
+struct SMDOptions {
+    double eta, meta, decay;
+    Index batch;
+    std::uint64_t seed;
+
+    void each(auto&& option) {
+        option("eta", eta);
+        option("meta", meta);
+        option("decay", decay);
+        option("batch", batch);
+        option("seed", seed);
+    }
+    void check(const auto&) const { check_option(batch >= 1, "a batch has at least one block"); }
+};
+
 template <TangentField F>
 class SMD : public PrimalRun<F, SMD<F>> {
     using Base = PrimalRun<F, SMD<F>>;
     friend Base;
 
    public:
-    SMD(const F& field, double eta, double meta, double decay, Index batch, std::uint64_t seed)
-        : Base(field, seed),
-          eta_(eta),
-          meta_(meta),
-          decay_(decay),
+    using Options = SMDOptions;
+
+    SMD(const F& field, const Options& options)
+        : Base(field, options.seed),
+          eta_(options.eta),
+          meta_(options.meta),
+          decay_(options.decay),
           weights_(field.dimension(), 0.0),
-          gains_(field.dimension(), eta),
+          gains_(field.dimension(), eta_),
           trace_(field.dimension(), 0.0),
           gradient_(field.dimension(), 0.0),
           product_(field.dimension(), 0.0),
-          batches_(Base::active_, batch) {}
+          batches_(Base::active_, options.batch) {}
 
-    double eta() const { return eta_; }  // the first gain
+    auto numbers() const { return Base::numbers_with({{"eta", eta_}}); }  // the first gain
 
    private:
     Index per_pass() const { return batches_.per_pass(); }

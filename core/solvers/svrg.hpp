@@ -12,20 +12,33 @@
 
 namespace dualfield {
 
+struct SVRGOptions {
+    Index inner_passes;
+    std::uint64_t seed;
+
+    void each(auto&& option) {
+        option("inner_passes", inner_passes);
+        option("seed", seed);
+    }
+    void check(const auto&) const { check_option(inner_passes >= 1, "inner_passes must be at least 1"); }
+};
+
 template <Field F>
 class SVRG : public PrimalRun<F, SVRG<F>> {
     using Base = PrimalRun<F, SVRG<F>>;
     friend Base;
 
    public:
-    SVRG(const F& field, Index inner_passes, std::uint64_t seed)
-        : Base(field, seed),
+    using Options = SVRGOptions;
+
+    SVRG(const F& field, const Options& options)
+        : Base(field, options.seed),
           weights_(field, Lazy::drifting),
           snapshot_(field.dimension(), 0.0),
           search_(field),
-          inner_(inner_passes * Base::active_count()) {}
+          inner_(options.inner_passes * Base::active_count()) {}
 
-    double smoothness() const { return constant_; }
+    auto numbers() const { return Base::numbers_with({{"smoothness", constant_}}); }
 
     // (gap, primal) at the last snapshot, whose gradient was complete.
     std::pair<double, double> estimate() const { return {snapshot_gap_, snapshot_primal_}; }

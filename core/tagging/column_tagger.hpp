@@ -71,10 +71,10 @@ class ColumnTagger {
                               encoded.indices.data(),
                               encoded.values.empty() ? nullptr : encoded.values.data(),
                               rows.attributes()};
-        const Chain<Rows> chain(data, rows, shape_, nullptr, nullptr, 1.0);
-        if (!masks_) return decode_blocks(chain, weights_, 0, chain.blocks(), path);
+        const ErasedChain<Rows> chain(data, rows, shape_, nullptr, nullptr, 1.0);
+        if (!masks_) return decode_blocks(chain.field(), weights_, 0, chain.blocks(), path);
         const AllowedLabels allowed{masks_->transitions.get(), masks_->begin.get(), masks_->end.get(), nullptr};
-        decode_blocks(ConstrainedChain<Chain<Rows>>(chain, allowed), weights_, 0, chain.blocks(), path);
+        decode_blocks(ConstrainedChain(chain, allowed), weights_, 0, chain.blocks(), path);
     }
 
     // `lines` are the numbers of those lines that have a label. The last line of a file may lack its end.

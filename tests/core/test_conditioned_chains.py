@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from dualfield import LBFGS, OEG, SDCA, Constraints, _core, fields, solve
 from dualfield.features import encode
-from dualfield.solvers.base import compiled
 from tests.core.strategies import assert_close, few_examples, scales, weights
 from tests.enumeration import Enumeration, entropy, joint_of_marginals
 from tests.written_out import WrittenOut
@@ -125,8 +124,8 @@ def test_the_radius_lies_between_its_estimate_and_its_bound(name: str) -> None:
 def test_the_dual_value_is_that_of_the_tables_written_out(name: str, passes: int, init: str) -> None:
     """``D(μ) = −l2/2 ‖ŵ(μ)‖² + Σ c H(μ)``, μ as distributions over labellings, ``ŵ = 1/l2 Σ c (F_i − E_μ F)``."""
     field: Any = problem(name)
-    make = compiled("SDCA", field)
-    core = make(field.core, "gap", 0.8, 0, 1, 1, False, False, "newton", 1e-6, 0.0, init, 0.3, 0)
+    solver = SDCA("gap", permutation_every=0, accelerate=False, subprecision=1e-6, init=init, epsilon=0.3)  # type: ignore[arg-type]
+    core = solver.bind(field, 0, single=False)
     assert core.start(3600.0)
     core.run(passes * field.n_blocks, 3600.0)
     flat, place, K = core.save()["duals"], 0, len(field.classes)
@@ -279,7 +278,7 @@ def plain_core() -> Any:
 )
 def test_the_core_refuses_bigrams_that_do_not_fit(changes: Any, match: str) -> None:
     with pytest.raises(ValueError, match=match):
-        _core.ConditionedChainAll(plain_core(), **arrays(**changes), rows=rows())
+        _core.ConditionedChain(plain_core(), **arrays(**changes), rows=rows())
 
 
 @pytest.mark.parametrize(
@@ -301,9 +300,9 @@ def test_the_core_refuses_rows_that_do_not_fit(changes: Any, match: str) -> None
 
 def test_the_core_refuses_rows_of_other_labels() -> None:
     with pytest.raises(ValueError, match="the rows of pairs are of other labels"):
-        _core.ConditionedChainAll(plain_core(), **arrays(), rows=rows(labels=3))
+        _core.ConditionedChain(plain_core(), **arrays(), rows=rows(labels=3))
 
 
 def test_a_conditioned_chain_keeps_what_it_views_alive() -> None:
-    core = _core.ConditionedChainAll(plain_core(), **arrays(), rows=rows())
+    core = _core.ConditionedChain(plain_core(), **arrays(), rows=rows())
     assert core.decode(np.zeros(core.dimension), 0, 2).shape == (3,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dualfield import Constraints, _core, fields
+from dualfield import Constraints, _core, fields, solvers
 from tests.core.strategies import assert_close, few_examples, scales, weights
 from tests.enumeration import all_labellings
 from tests.written_out import WrittenOut, allowed_rows
@@ -154,26 +155,26 @@ def masks(**changes: Any) -> dict[str, Any]:
 )
 def test_the_core_refuses_masks_that_do_not_fit(changes: Any, match: str) -> None:
     with pytest.raises(ValueError, match=match):
-        _core.ConstrainedChainAll(plain_core(), **masks(**changes))
+        _core.ConstrainedChain(plain_core(), **masks(**changes))
     with pytest.raises(ValueError, match=match):
-        _core.PartialChainAll(plain_core(), **masks(**changes), candidates=np.ones((3, 2), bool))
+        _core.PartialChain(plain_core(), **masks(**changes), candidates=np.ones((3, 2), bool))
 
 
 def test_the_core_refuses_candidates_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match="one row a position"):
-        _core.PartialChainAll(plain_core(), **masks(), candidates=np.ones((2, 2), bool))
+        _core.PartialChain(plain_core(), **masks(), candidates=np.ones((2, 2), bool))
     with pytest.raises(ValueError, match=r"sequence 1, of length 1, has no labelling among the candidates"):
-        _core.PartialChainAll(plain_core(), **masks(), candidates=np.array([[1, 1], [1, 1], [0, 0]], bool))
+        _core.PartialChain(plain_core(), **masks(), candidates=np.array([[1, 1], [1, 1], [0, 0]], bool))
 
 
 def test_the_core_refuses_the_dual_of_partial_labels() -> None:
-    field = _core.PartialChainAll(plain_core(), **masks(), candidates=np.ones((3, 2), bool))
+    field = _core.PartialChain(plain_core(), **masks(), candidates=np.ones((3, 2), bool))
     with pytest.raises(ValueError, match="OEG needs exact inference"):
-        _core.OEGGeneralField(field, "gap", 0.8, 3, 1, 1, False, False, True, 0)
+        solvers.OEG().bind(SimpleNamespace(core=field, n_blocks=2), 0, False)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="this field has no dual"):
         field.radius(0)
 
 
 def test_a_constrained_chain_keeps_its_chain_alive() -> None:
-    core = _core.ConstrainedChainAll(plain_core(), **masks())
+    core = _core.ConstrainedChain(plain_core(), **masks())
     assert core.decode(np.zeros(core.dimension), 0, 2).shape == (3,)

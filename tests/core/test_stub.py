@@ -1,4 +1,4 @@
-"""The hand-written stub of the core names exactly what the compiled module has."""
+"""The stub of the core, written by the build, names exactly what the compiled module has."""
 
 import ast
 from pathlib import Path
@@ -7,7 +7,10 @@ import pytest
 
 import dualfield._core as core
 
-STUB = ast.parse((Path(core.__file__).parent / "__init__.pyi").read_text())
+PATH = Path(core.__file__).parent / "__init__.pyi"
+if not PATH.exists():
+    pytest.skip("a build with sanitizers writes no stub", allow_module_level=True)
+STUB = ast.parse(PATH.read_text())
 CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
 
 

@@ -72,7 +72,7 @@ def test_the_gradient_is_that_of_the_sample_scaled_up(name: str) -> None:
         assert np.array_equal(state["order"], order)  # so samples are nested
         if not core.updates or state["extending"][0]:  # still extending: the gradient is that of the old sample
             continue
-        sample = order[: core.sample]
+        sample = order[: int(core.sample)]
         up = total / sum(full.blocks[i].c for i in sample)
         w = core.weights()
         gradient = up * full.gradient(w, sample) + field.l2 * w

@@ -12,7 +12,6 @@ from dualfield import solve
 from dualfield.fields import Field
 from dualfield.solvers import SAG, SAGA, SVRG
 from dualfield.solvers.base import compiled
-from dualfield.solvers.sag import sampling_index
 from tests.written_out import WrittenOut, visited_block
 from tests.zoo import problem
 
@@ -148,7 +147,7 @@ def test_a_window_takes_the_steps_of_its_blocks_one_after_the_other(method: str,
     """The formula with gradients as before the window; the order of its blocks is whichever makes it true."""
     field = problem("multiclass-dense")
     full = WrittenOut(field)
-    core = compiled(method, field)(field.core, sampling_index(method, sampling), 2, 3, 2)
+    core = compiled(method, field, sampling=sampling, threads=2, window=3, seed=2)
     w, kept, seen = np.zeros(field.dimension), np.zeros((field.n_blocks, field.dimension)), set()
     sizes, windows, cosine = [], 0, 1.0
     while core.updates < 6 * full.n:

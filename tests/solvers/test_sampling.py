@@ -10,7 +10,6 @@ import pytest
 
 from dualfield import OEG, SDCA, _core, fields, solve
 from dualfield.solvers import Solver
-from dualfield.solvers.base import compiled
 from tests.zoo import PROBLEMS, finish, points, problem, reference
 
 RULES = ("uniform", "importance", "gap", "gap*importance", "max", "safemax", "residual")
@@ -90,7 +89,7 @@ def test_the_maximum_is_found_among_any_number_of_blocks(n: int) -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ValueError, match="no rule of this name"):
+    with pytest.raises(ValueError, match="no rule of the name best"):
         drawn("best", 1)
     with pytest.raises(ValueError, match="one number a block"):
         drawn("gap", 1, gaps=np.ones(5))
@@ -129,9 +128,9 @@ def test_a_run_weighs_its_blocks_by_l2_plus_radius(name: str, rule: str) -> None
 
 def test_residual_sampling_records_the_length_of_the_last_direction() -> None:
     field = fields.Multiclass(*points(6, seed=3), l2=2.0)
-    core = compiled("SDCA", field)(
-        field.core, "residual", 1.0, 0, 1, 1, False, False, "newton", 1e-3, 0.0, "mixture", 0.1, 0
-    )
+    core = SDCA(
+        sampling="residual", non_uniformity=1.0, permutation_every=0, subprecision=1e-3, epsilon=0.1, accelerate=False
+    ).bind(field, 0, single=False)
     assert core.start(3600.0)
     alpha, w = core.save()["duals"].reshape(6, 3), core.weights()
     core.run(1, 3600.0)  # the first block of the first pass

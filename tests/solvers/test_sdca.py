@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from dualfield import SDCA, fields, solve
 from dualfield.fields import Field
-from dualfield.solvers.base import compiled
 from tests.zoo import PROBLEMS, SOLVERS, points, problem
 
 some_examples = settings(max_examples=30, deadline=None)
@@ -24,10 +23,15 @@ def started(
     field: Field, epsilon: float = 0.0, seed: int = 0, non_uniformity: float = 0.8, subprecision: float = 1e-6
 ) -> Any:
     """The compiled solver after its start; ``epsilon`` zero is "auto"."""
-    make = compiled("SDCA", field)
-    core = make(
-        field.core, "gap", non_uniformity, 0, 1, 1, False, False, "newton", subprecision, 0.0, "mixture", epsilon, seed
+    solver = SDCA(
+        "gap",
+        non_uniformity=non_uniformity,
+        permutation_every=0,
+        accelerate=False,
+        subprecision=subprecision,
+        epsilon=epsilon or "auto",
     )
+    core = solver.bind(field, seed, single=False)
     assert core.start(3600.0)
     return core
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,12 @@ def after(core: Any, passes: int) -> tuple[npt.NDArray[np.float64], float]:
 
 
 def made(field: Field, method: str, threads: int, window: int) -> Any:
+    draws = {"sampling": "gap", "non_uniformity": 0.8, "permutation_every": 3, "seed": 5}
+    shared = {**draws, "threads": threads, "window": window, "precision": "double"}
     if method == "OEG":
-        return compiled(method, field)(field.core, "gap", 0.8, 3, threads, window, True, False, True, 5)
-    return compiled(method, field)(
-        field.core, "gap", 0.8, 3, threads, window, False, False, "newton", 1e-3, 0.0, "mixture", 0.0, 5
-    )
+        return compiled(method, field, **shared, accelerate=True, secant=True)
+    steps = {"step": "newton", "subprecision": 1e-3, "step_size": 0.0, "init": "mixture", "epsilon": 0.0}
+    return compiled(method, field, **shared, accelerate=False, **steps)
 
 
 @pytest.mark.parametrize("method", ["OEG", "SDCA"])
@@ -152,12 +154,12 @@ def test_a_saved_run_goes_on_with_another_number_of_threads(before: int, after: 
 
 
 @pytest.mark.parametrize("method", ["SAG", "SAGA"])
-@pytest.mark.parametrize("sampling", [0, 1, 2])
+@pytest.mark.parametrize("sampling", ["uniform", "nus", "nus*"])
 @pytest.mark.parametrize("field", [wide(0.0), dense_points(150)], ids=["chain", "points"])
-def test_average_gradients_depend_on_the_window_and_not_on_threads(field: Field, method: str, sampling: int) -> None:
+def test_average_gradients_depend_on_the_window_and_not_on_threads(field: Field, method: str, sampling: str) -> None:
     states, estimates = [], []
     for threads in (1, 2, 3):
-        core = compiled(method, field)(field.core, sampling, threads, 12, 5)
+        core = compiled(method, field, sampling=sampling, threads=threads, window=12, seed=5)
         assert core.run(7 * field.n_blocks, 3600.0) == 7 * field.n_blocks
         states.append(core.save())
         states[-1]["weights"] = core.weights()
@@ -198,7 +200,7 @@ def two_loops(pairs: npt.NDArray[np.float64], g: npt.NDArray[np.float64]) -> npt
 @pytest.mark.parametrize("passes", [3, 9, 20])  # below and above the number of corrections
 def test_the_direction_is_that_of_the_two_loop_recursion(passes: int, threads: int) -> None:
     field = wide(0.0)
-    core = compiled("LBFGS", field)(field.core, 5, 2**62, 1.0, threads, 0)
+    core = compiled("LBFGS", field, corrections=5, first_sample=2**62, growth=1.0, threads=threads, seed=0)
     core.run(passes * core.left_in_pass, 3600.0)
     state = core.save()
     pairs = state["corrections"].reshape(-1, 2, field.dimension)
@@ -211,7 +213,7 @@ def test_the_direction_is_that_of_the_two_loop_recursion(passes: int, threads: i
 @pytest.mark.parametrize("passes", [3, 9, 20])
 def test_with_l1_the_recursion_is_cut_to_the_weights_that_move(passes: int, threads: int) -> None:
     field = wide(0.3)
-    core = compiled("OWLQN", field)(field.core, 5, field.l1, None, threads)
+    core = compiled("OWLQN", field, corrections=5, l1=field.l1, centre=None, threads=threads)
     core.run(passes * core.left_in_pass, 3600.0)
     state = core.save()
     free = (state["change"] != 0) | (state["pseudo_gradient"] != 0)
@@ -232,9 +234,15 @@ def test_named_solvers_take_the_threads_that_are_asked_for() -> None:
     assert resolve(SDCA(n_jobs=1), auto, 3) == SDCA(n_jobs=1)
     assert resolve(SDCA(), auto, 3) == SDCA(n_jobs=3)
     assert resolve(SDCA(), auto, 1) == resolve("sdca", auto) == SDCA()
-    assert OEG(n_jobs=3)._draws(100)[3:5] == (3, 3 * WINDOW_OF_A_THREAD)
-    assert OEG(n_jobs=100)._draws(9)[3:5] == (2, 2 * WINDOW_OF_A_THREAD)
-    assert OEG(n_jobs=100)._draws(1)[3:5] == OEG()._draws(100)[3:5] == (1, 1)
+
+    def threads_and_window(solver: Any, n_blocks: int) -> tuple[int, int]:
+        field: Any = SimpleNamespace(n_blocks=n_blocks)
+        options = solver._options(field, 0, single=False)
+        return options["threads"], options["window"]
+
+    assert threads_and_window(OEG(n_jobs=3), 100) == (3, 3 * WINDOW_OF_A_THREAD)
+    assert threads_and_window(OEG(n_jobs=100), 9) == (2, 2 * WINDOW_OF_A_THREAD)
+    assert threads_and_window(OEG(n_jobs=100), 1) == threads_and_window(OEG(), 100) == (1, 1)
 
 
 @pytest.mark.parametrize("solver", [OEG, SDCA, LBFGS, Hybrid, SAG, SAGA])

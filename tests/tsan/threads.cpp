@@ -89,7 +89,7 @@ void descend(Make&& make) {
 template <class Solver, class F>
 void average(const F& field, GradientSampling sampling) {
     constexpr Index kWindow = 6;
-    Solver alone(field, sampling, 1, kWindow, 0), shared(field, sampling, kThreads, kWindow, 0);
+    Solver alone(field, {sampling, 1, kWindow, 0}), shared(field, {sampling, kThreads, kWindow, 0});
     for (auto* solver : {&alone, &shared}) {
         for (int pass = 0; pass < 10; ++pass) solver->run(solver->updates_per_pass(), kForever);
         solver->estimate();
@@ -101,8 +101,9 @@ void average(const F& field, GradientSampling sampling) {
     require(alone.certificate().gap == shared.certificate().gap, "their certificates do not either");
 }
 
-template <class F>
-void predict(const F& field, const Zeros<double>& w) {
+template <class Rows>
+void predict(const Chain<Rows>& field, const Zeros<double>& w) {
+    const ErasedChain<Rows> erased(field);
     const auto ask = [&](Index threads, std::vector<std::int32_t>& path, std::vector<double>& marginals) {
         const Index positions = field.offset(kBlocks);
         path.resize(positions);
@@ -112,7 +113,7 @@ void predict(const F& field, const Zeros<double>& w) {
             team.emplace_back([&, member] {
                 const Index first = kBlocks * member / threads, last = kBlocks * (member + 1) / threads;
                 decode_blocks(field, w.data(), first, last, path.data() + field.offset(first));
-                infer_blocks(field, w.data(), first, last, marginals.data() + field.offset(first) * kLabels);
+                infer_blocks(erased, w.data(), first, last, marginals.data() + field.offset(first) * kLabels);
             });
         for (std::thread& member : team) member.join();
     };
@@ -129,18 +130,18 @@ void run_all(const F& field) {
     const SamplingOptions sampling{SamplingRule::kGap, 0.8, 3, 0};
     for (const bool accelerate : {false, true}) {
         const Precision precision = accelerate ? Precision::kSingle : Precision::kDouble;
-        ascend(OEG<F>(field, sampling, concurrency, accelerate, true, precision));
-        ascend(SDCA<F>(field, sampling, concurrency, accelerate, StepOptions{StepRule::kNewton, 1e-3, 0.0},
-                       StartOptions{StartRule::kMixture, 0.0}, precision));
+        const DualOptions options{sampling, concurrency, accelerate, precision};
+        ascend(OEG<F>(field, {options, true}));
+        ascend(SDCA<F>(field, {options, {StepRule::kNewton, 1e-3, 0.0}, {StartRule::kMixture, 0.0}}));
     }
-    descend([&](Index threads) { return LBFGS<F>(field, 5, kBlocks, 1.0, threads, 0); });
-    descend([&](Index threads) { return LBFGS<F>(field, 5, 10, 1.2, threads, 0); });
-    descend([&](Index threads) { return OWLQN<F>(field, 5, 0.05, nullptr, threads); });
+    descend([&](Index threads) { return LBFGS<F>(field, {5, kBlocks, 1.0, threads, 0}); });
+    descend([&](Index threads) { return LBFGS<F>(field, {5, 10, 1.2, threads, 0}); });
+    descend([&](Index threads) { return OWLQN<F>(field, {5, 0.05, {}, threads}); });
     for (const auto sampling : {GradientSampling::uniform, GradientSampling::nus, GradientSampling::nus_star}) {
         average<SAG<F>>(field, sampling);
         average<SAGA<F>>(field, sampling);
     }
-    LBFGS<F> trained(field, 5, kBlocks, 1.0, 1, 0);
+    LBFGS<F> trained(field, {5, kBlocks, 1.0, 1, 0});
     trained.run(5 * trained.total(), kForever);
     predict(field, trained.weights());
 }

@@ -157,6 +157,7 @@ class DualRun {
     double epsilon() const { return epsilon_; }
     double kappa() const { return acceleration_.kappa(); }  // 0 without acceleration
     Index draws_per_pass() const { return sampler_.draws_per_pass(); }
+    Index updates_per_pass() const { return draws_per_pass(); }
     Index left_in_pass() const { return draws_per_pass() - updates_ % draws_per_pass(); }
     Index updates() const { return updates_; }
     Index adopted_at() const { return adopted_at_; }  // after how many updates adopt_confirmed() was last called

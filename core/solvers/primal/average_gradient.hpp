@@ -32,19 +32,40 @@ namespace dualfield {
 // uniform: one Lipschitz constant for all. nus, nus_star: one a block, and blocks that change fast are drawn more often.
 enum class GradientSampling { uniform, nus, nus_star };
 
+inline RuleNames<GradientSampling> names_of(GradientSampling) {
+    return {
+        {"uniform", GradientSampling::uniform}, {"nus", GradientSampling::nus}, {"nus*", GradientSampling::nus_star}};
+}
+
+struct AverageGradientOptions {
+    GradientSampling sampling;
+    Index threads, window;
+    std::uint64_t seed;
+
+    void each(auto&& option) {
+        option("sampling", sampling);
+        option("threads", threads);
+        option("window", window);
+        option("seed", seed);
+    }
+    void check(const auto&) const { check_option(threads >= 1 && window >= 1, "there must be a thread and a window"); }
+};
+
 template <Field F, class Method>
 class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     using Base = PrimalRun<F, AverageGradientRun<F, Method>>;
     friend Base;
 
    public:
-    AverageGradientRun(const F& field, GradientSampling sampling, Index threads, Index window, std::uint64_t seed)
-        : Base(field, seed, threads),
+    using Options = AverageGradientOptions;
+
+    AverageGradientRun(const F& field, const Options& options)
+        : Base(field, options.seed, options.threads),
           weights_(field, Lazy::drifting),
-          sampling_(sampling),
-          workers_(threads, Worker(field)),
-          slots_(window),
-          constants_(sampling == GradientSampling::uniform ? 0 : field.blocks()),
+          sampling_(options.sampling),
+          workers_(options.threads, Worker(field)),
+          slots_(options.window),
+          constants_(sampling_ == GradientSampling::uniform ? 0 : field.blocks()),
           visits_(field.blocks(), 0),
           quiet_(field.blocks(), 0),
           skip_(field.blocks(), 0),
@@ -64,7 +85,10 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     void read(double* w) const { weights_.read(w); }
     void set(const double* w) { weights_.set(w); }
     Index seen() const { return seen_; }
-    double smoothness() const { return sampling_ == GradientSampling::uniform ? constant_ : mean_constant(); }
+    auto numbers() const {
+        return Base::numbers_with(
+            {{"smoothness", sampling_ == GradientSampling::uniform ? constant_ : mean_constant()}});
+    }
 
     // (gap, primal) as far as the kept gradients tell: |d + l2 w|^2 / (2 l2), and the losses as last seen.
     std::pair<double, double> estimate() {

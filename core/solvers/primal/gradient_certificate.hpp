@@ -16,7 +16,8 @@ namespace dualfield {
 template <Field F>
 class GradientCertificate {
    public:
-    explicit GradientCertificate(const F& field) : field_(field), objective_(field), order_(active_blocks(field)) {}
+    explicit GradientCertificate(const F& field)
+        : field_(field), objective_(make_objective(field)), order_(active_blocks(field)) {}
 
     // read(w) writes the weights to certify, once, when a pass begins. True when the pass is complete.
     template <class Read>
@@ -26,13 +27,13 @@ class GradientCertificate {
             read(weights_.data());
             gradient_.resize(field_.dimension());
             for (Index k = 0; k < field_.dimension(); ++k) gradient_[k] = field_.l2() * weights_[k];
-            objective_.reset();
+            objective_->reset();
             cursor_ = 0;
         }
         const Index blocks = static_cast<Index>(order_.size());
         while (cursor_ < blocks) {
             const Index count = std::min(OrderedHandOver::batch(team), blocks - cursor_);
-            objective_.add(order_.data() + cursor_, count, weights_.data(), gradient_.data(), team);
+            objective_->add(order_.data() + cursor_, count, weights_.data(), gradient_.data(), team);
             cursor_ += count;
             if (deadline.passed() && cursor_ < blocks) return false;
         }
@@ -50,7 +51,7 @@ class GradientCertificate {
     const Certificate& certificate() const { return certificate_; }
     const std::vector<double>& weights() const { return weights_; }
     double best_dual() const { return best_dual_; }
-    Index oracle_calls() const { return objective_.oracle_calls(); }
+    Index oracle_calls() const { return objective_->oracle_calls(); }
 
     void archive(Archive& archive) {
         archive.scalars("certificate", {&certificate_.primal, &certificate_.dual, &certificate_.gap, &best_dual_});
@@ -58,10 +59,10 @@ class GradientCertificate {
 
    private:
     void end() {
-        const double penalty = objective_.penalty(weights_.data());
-        const double primal = objective_.losses() + penalty;
+        const double penalty = dualfield::penalty(field_, weights_.data());
+        const double primal = objective_->losses() + penalty;
         const double square = squared_norm(field_.dimension(), gradient_.data());
-        const double allowance = rounding_allowance(objective_.magnitude() + penalty);
+        const double allowance = rounding_allowance(objective_->magnitude() + penalty);
         certificate_ = Certificate();
         gradient_ = {};
         complete_ = true;
@@ -71,7 +72,7 @@ class GradientCertificate {
     }
 
     const F& field_;
-    Objective<F> objective_;
+    std::unique_ptr<Objective> objective_;
     std::vector<Index> order_;
     Certificate certificate_;
     double best_dual_ = -std::numeric_limits<double>::infinity();

@@ -9,6 +9,8 @@
 
 #include <vector>
 
+#include "base/numbers.hpp"
+#include "base/rule_names.hpp"
 #include "solvers/primal/gradient_certificate.hpp"
 
 namespace dualfield {
@@ -44,7 +46,6 @@ class PrimalRun {
     Index updates_per_pass() const { return static_cast<const Method&>(*this).per_pass(); }
     Index left_in_pass() const { return updates_per_pass() - updates_ % updates_per_pass(); }
     Index oracle_calls() const { return oracle_calls_ + certificate_.oracle_calls(); }
-    double best_dual() const { return certificate_.best_dual(); }
     const Certificate& certificate() const { return certificate_.certificate(); }
     const std::vector<double>& confirmed_weights() const { return certificate_.weights(); }
     std::vector<double> weights() {
@@ -65,6 +66,12 @@ class PrimalRun {
     }
 
    protected:
+    // What a method tells beside what all do.
+    Numbers numbers_with(Numbers own) const {
+        own.emplace_back("best_dual", certificate_.best_dual());
+        return own;
+    }
+
     PrimalRun(const F& field, std::uint64_t seed, Index threads = 1)
         : field_(field), random_(seed), active_(active_blocks(field)), threads_(threads), certificate_(field) {}
 

@@ -103,7 +103,6 @@ def constrain(
         return chain
     rules = Constraints(range(n_labels)) if constraints is None else constraints
     masks: dict[str, Any] = {name: getattr(rules, name) for name in ("transitions", "begin", "end")}
-    kind = type(chain).__name__
     if candidates is None:
-        return getattr(_core, f"Constrained{kind}")(chain, **masks, allowed=allowed)
-    return getattr(_core, f"Partial{kind}")(chain, **masks, allowed=allowed, candidates=candidates)
+        return _core.ConstrainedChain(chain, **masks, allowed=allowed)
+    return _core.PartialChain(chain, **masks, allowed=allowed, candidates=candidates)

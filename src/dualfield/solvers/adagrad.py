@@ -57,7 +57,7 @@ class AdaGrad(Solver):
         """Bind to a field, at weights zero; with eta="auto", after the search for it."""
 
         def make(eta: float) -> Any:
-            return compiled("AdaGrad", field)(field.core, eta, float(self.delta), self.batch_size, seed)
+            return compiled("AdaGrad", field, eta=eta, delta=float(self.delta), batch=self.batch_size, seed=seed)
 
         eta = best_step(make, field) if self.eta == "auto" else float(self.eta)
         return SteppedRun(self, field, make(eta))

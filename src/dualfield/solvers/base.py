@@ -220,9 +220,8 @@ def check_flag(owner: str, name: str, value: object) -> None:
         raise ValueError(f"{owner}: {name} must be True or False; got {value!r}.")
 
 
-def compiled(name: str, field: Field) -> Any:
-    """The compiled class of solver ``name`` for the compiled type of ``field``: one serves all graphs."""
+def compiled(name: str, field: Field, **options: Any) -> Any:
+    """A compiled run of method ``name`` on a field."""
     from dualfield import _core
 
-    kind = _core.GeneralField if isinstance(field.core, _core.GeneralField) else type(field.core)
-    return getattr(_core, name + kind.__name__)
+    return getattr(_core, name)(field.core, **options)

@@ -66,7 +66,7 @@ class DualSolver(Solver):
 
     def kept_numbers(self, field: Field) -> int:
         """How many numbers the duals of a field are."""
-        return int(compiled(self.name, field).kept_numbers(field.core))
+        return int(compiled(f"numbers_of_{self.name}", field))
 
     def single(self, field: Field, tol: float) -> bool:
         """Whether the duals are kept in float32."""
@@ -85,17 +85,19 @@ class DualSolver(Solver):
             f"take {leaner}a solver that keeps nothing of blocks such as 'lbfgs', fewer attributes, or fewer blocks",
         )
 
-    def _draws(self, n_blocks: int) -> tuple[str, float, int, int, int, bool]:
-        """The rule, its share of the draws, the period of permutations, threads, window, and acceleration."""
-        threads = min(thread_count(self.n_jobs, self.name), max(1, n_blocks // LEAST_BLOCKS_OF_A_THREAD))
-        return (
-            self.sampling,
-            float(self.non_uniformity),
-            0 if self.sampling == "uniform" else int(self.permutation_every),
-            threads,
-            1 if threads == 1 else WINDOW_OF_A_THREAD * threads,
-            self.accelerate,
-        )
+    def _options(self, field: Field, seed: int, single: bool) -> dict[str, Any]:
+        """What the compiled run of every method on the dual is told; ``single``: duals in single precision."""
+        threads = min(thread_count(self.n_jobs, self.name), max(1, field.n_blocks // LEAST_BLOCKS_OF_A_THREAD))
+        return {
+            "sampling": self.sampling,
+            "non_uniformity": float(self.non_uniformity),
+            "permutation_every": 0 if self.sampling == "uniform" else int(self.permutation_every),
+            "threads": threads,
+            "window": 1 if threads == 1 else WINDOW_OF_A_THREAD * threads,
+            "accelerate": self.accelerate,
+            "precision": "single" if single else "double",
+            "seed": seed,
+        }
 
 
 def one_of(owner: str, name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -59,7 +59,13 @@ class Hybrid(Solver):
     def start(self, field: Field, seed: int) -> LBFGSRun:
         """Bind to a field, at weights zero; ``seed`` orders the blocks."""
         threads = min(thread_count(self.n_jobs), field.n_blocks)
-        core = compiled("LBFGS", field)(
-            field.core, self.corrections, self.first_sample, float(self.growth), threads, seed
+        core = compiled(
+            "LBFGS",
+            field,
+            corrections=self.corrections,
+            first_sample=self.first_sample,
+            growth=float(self.growth),
+            threads=threads,
+            seed=seed,
         )
         return LBFGSRun(self, field, core)

@@ -56,11 +56,20 @@ class LBFGS(Solver):
         """Bind to a field, at weights zero; ``seed`` has no effect."""
         threads = min(thread_count(self.n_jobs), field.n_blocks)
         if field.l1 > 0 or field.centre is not None:
-            core = compiled("OWLQN", field)(field.core, self.corrections, field.l1, field.centre, threads)
-            return LBFGSRun(self, field, core)
-        return LBFGSRun(
-            self, field, compiled("LBFGS", field)(field.core, self.corrections, _EVERY_BLOCK, 1.0, threads, seed)
-        )
+            core = compiled(
+                "OWLQN", field, corrections=self.corrections, l1=field.l1, centre=field.centre, threads=threads
+            )
+        else:
+            core = compiled(
+                "LBFGS",
+                field,
+                corrections=self.corrections,
+                first_sample=_EVERY_BLOCK,
+                growth=1.0,
+                threads=threads,
+                seed=seed,
+            )
+        return LBFGSRun(self, field, core)
 
 
 class LBFGSRun(Run):

@@ -80,13 +80,7 @@ class OEG(DualSolver):
 
     def bind(self, field: Field, seed: int, single: bool) -> Any:
         """The compiled run, with duals in single or double precision."""
-        return compiled("OEG", field)(
-            field.core,
-            *self._draws(field.n_blocks),
-            single,
-            self.step == "secant",
-            seed,
-        )
+        return compiled("OEG", field, **self._options(field, seed, single), secant=self.step == "secant")
 
     def start_to(self, field: Field, seed: int, tol: float) -> OEGRun:
         """Bind to a field; the first slices of work make the start."""

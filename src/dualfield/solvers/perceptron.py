@@ -47,7 +47,7 @@ class Perceptron(Solver):
 
     def start(self, field: Field, seed: int) -> PerceptronRun:
         """Bind to a field, at weights zero."""
-        return PerceptronRun(self, field, compiled("Perceptron", field)(field.core, bool(self.average), seed))
+        return PerceptronRun(self, field, compiled("Perceptron", field, average=bool(self.average), seed=seed))
 
 
 class PerceptronRun(Run):

@@ -7,12 +7,13 @@ from typing import ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import Run, Solver, compiled
+from dualfield.solvers.dual import one_of
 from dualfield.solvers.primal import PrimalRun
 from dualfield.threads import thread_count
 
-__all__ = ["SAG", "AverageGradientRun", "sampling_index", "shared_visits"]
+__all__ = ["SAG", "SAMPLINGS", "AverageGradientRun", "shared_visits"]
 
-_SAMPLINGS = ("uniform", "nus", "nus*")
+SAMPLINGS = ("nus*", "nus", "uniform")
 _WINDOW_OF_A_THREAD = 8  # visits at most; the core takes fewer where the gradients of blocks have much in common
 _LEAST_BLOCKS_OF_A_THREAD = 8  # fewer leave no window to share
 
@@ -62,22 +63,14 @@ class SAG(Solver):
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
-        sampling_index(self.name, self.sampling)
+        one_of(self.name, "sampling", self.sampling, SAMPLINGS)
         thread_count(self.n_jobs, self.name)
 
     def start(self, field: Field, seed: int) -> AverageGradientRun:
         """Bind to a field, at weights zero."""
         threads, window = shared_visits(self.n_jobs, field.n_blocks)
-        sampling = sampling_index(self.name, self.sampling)
-        core = compiled("SAG", field)(field.core, sampling, threads, window, seed)
+        core = compiled("SAG", field, sampling=self.sampling, threads=threads, window=window, seed=seed)
         return AverageGradientRun(self, field, core)
-
-
-def sampling_index(owner: str, sampling: str) -> int:
-    """The number by which the core knows a sampling."""
-    if sampling not in _SAMPLINGS:
-        raise ValueError(f"{owner}: sampling must be 'nus*', 'nus' or 'uniform'; got {sampling!r}.")
-    return _SAMPLINGS.index(sampling)
 
 
 def shared_visits(n_jobs: int | None, n_blocks: int) -> tuple[int, int]:

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import Solver, compiled
-from dualfield.solvers.sag import AverageGradientRun, sampling_index, shared_visits
+from dualfield.solvers.dual import one_of
+from dualfield.solvers.sag import SAMPLINGS, AverageGradientRun, shared_visits
 from dualfield.threads import thread_count
 
 __all__ = ["SAGA"]
@@ -43,12 +44,11 @@ class SAGA(Solver):
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
 
     def __post_init__(self) -> None:
-        sampling_index(self.name, self.sampling)
+        one_of(self.name, "sampling", self.sampling, SAMPLINGS)
         thread_count(self.n_jobs, self.name)
 
     def start(self, field: Field, seed: int) -> AverageGradientRun:
         """Bind to a field, at weights zero."""
         threads, window = shared_visits(self.n_jobs, field.n_blocks)
-        sampling = sampling_index(self.name, self.sampling)
-        core = compiled("SAGA", field)(field.core, sampling, threads, window, seed)
+        core = compiled("SAGA", field, sampling=self.sampling, threads=threads, window=window, seed=seed)
         return AverageGradientRun(self, field, core)

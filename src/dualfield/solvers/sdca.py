@@ -146,16 +146,15 @@ class SDCA(DualSolver):
 
     def bind(self, field: Field, seed: int, single: bool) -> Any:
         """The compiled run, with duals in single or double precision."""
-        return compiled("SDCA", field)(
-            field.core,
-            *self._draws(field.n_blocks),
-            single,
-            self.step if isinstance(self.step, str) else "fixed",
-            self.subprecision,
-            0.0 if isinstance(self.step, str) else float(self.step),
-            "mixture" if self.init == "uniform" else self.init,
-            1.0 if self.init == "uniform" else 0.0 if self.epsilon == "auto" else float(self.epsilon),
-            seed,
+        return compiled(
+            "SDCA",
+            field,
+            **self._options(field, seed, single),
+            step=self.step if isinstance(self.step, str) else "fixed",
+            subprecision=float(self.subprecision),
+            step_size=0.0 if isinstance(self.step, str) else float(self.step),
+            init="mixture" if self.init == "uniform" else self.init,
+            epsilon=1.0 if self.init == "uniform" else 0.0 if self.epsilon == "auto" else float(self.epsilon),
         )
 
     def start_to(self, field: Field, seed: int, tol: float) -> SDCARun:
@@ -170,6 +169,7 @@ class SDCARun(DualRun):
     _timed = (0.0, 0.0)  # seconds in the line search and in whole updates, at the end of the last pass
 
     def record(self) -> dict[str, float]:
-        search, update = (now - before for now, before in zip(self._core.timings, self._timed, strict=True))
-        self._timed = self._core.timings
+        now = (self._core.search_seconds, self._core.update_seconds)
+        search, update = (after - before for after, before in zip(now, self._timed, strict=True))
+        self._timed = now
         return {**super().record(), "line_search_share": search / update if update > 0 else math.nan}

@@ -65,8 +65,15 @@ class SGD(Solver):
         """Bind to a field, at weights zero; with eta="auto", after the search for it."""
 
         def make(eta: float, average: bool) -> Any:
-            schedule, average_after = _SCHEDULES.index(self.schedule), 1 if average else -1
-            return compiled("SGD", field)(field.core, schedule, eta, self.batch_size, average_after, seed)
+            return compiled(
+                "SGD",
+                field,
+                schedule=self.schedule,
+                eta=eta,
+                batch=self.batch_size,
+                average_after=1 if average else -1,
+                seed=seed,
+            )
 
         eta = best_step(lambda eta: make(eta, False), field) if self.eta == "auto" else float(self.eta)
         return SteppedRun(self, field, make(eta, self.average))

@@ -66,7 +66,9 @@ class SMD(Solver):
         """Bind to a field, at weights zero; with eta="auto", after the search for it."""
 
         def make(eta: float) -> Any:
-            return compiled("SMD", field)(field.core, eta, float(self.meta), float(self.decay), self.batch_size, seed)
+            return compiled(
+                "SMD", field, eta=eta, meta=float(self.meta), decay=float(self.decay), batch=self.batch_size, seed=seed
+            )
 
         eta = best_step(make, field) if self.eta == "auto" else float(self.eta)
         return SteppedRun(self, field, make(eta))

@@ -44,4 +44,4 @@ class SVRG(Solver):
 
     def start(self, field: Field, seed: int) -> AverageGradientRun:
         """Bind to a field, at weights zero."""
-        return AverageGradientRun(self, field, compiled("SVRG", field)(field.core, self.inner_passes, seed))
+        return AverageGradientRun(self, field, compiled("SVRG", field, inner_passes=self.inner_passes, seed=seed))

@@ -208,44 +208,44 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const SamplingOptions sampling{rules[choices.size(1)], 0.8, 3, 0};
     const Concurrency one{1, 4};
     const auto precision = option ? Precision::kSingle : Precision::kDouble;
+    const DualOptions options{sampling, one, option, precision};
     const auto gradients = static_cast<GradientSampling>(choices.size(2));
     switch (choices.size(10)) {
         case 0:
-            restore(choices, [&] { return OEG<F>(field, sampling, one, option, true, precision); });
+            restore(choices, [&] { return OEG<F>(field, {options, true}); });
             break;
         case 1:
             restore(choices, [&] {
-                return SDCA<F>(field, sampling, one, option, StepOptions{StepRule::kNewton, 1e-3, 0.0},
-                               StartOptions{StartRule::kMixture, 0.0}, precision);
+                return SDCA<F>(field, {options, {StepRule::kNewton, 1e-3, 0.0}, {StartRule::kMixture, 0.0}});
             });
             break;
         case 2:
-            restore(choices, [&] { return LBFGS<F>(field, 4, option ? 1 : 3, option ? 1.5 : 1.0, 1, 0); });
+            restore(choices, [&] { return LBFGS<F>(field, {4, option ? 1 : 3, option ? 1.5 : 1.0, 1, 0}); });
             break;
         case 3:
-            restore(choices, [&] { return OWLQN<F>(field, 4, 0.05, nullptr, 1); });
+            restore(choices, [&] { return OWLQN<F>(field, {4, 0.05, {}, 1}); });
             break;
         case 4:
-            restore(choices, [&] { return SAG<F>(field, gradients, 1, 2, 0); });
+            restore(choices, [&] { return SAG<F>(field, {gradients, 1, 2, 0}); });
             break;
         case 5:
-            restore(choices, [&] { return SAGA<F>(field, gradients, 1, 2, 0); });
+            restore(choices, [&] { return SAGA<F>(field, {gradients, 1, 2, 0}); });
             break;
         case 6:
-            restore(choices, [&] { return SVRG<F>(field, 2, 0); });
+            restore(choices, [&] { return SVRG<F>(field, {2, 0}); });
             break;
         case 7:
             restore(choices,
-                    [&] { return SGD<F>(field, static_cast<StepSchedule>(gradients), 0.1, 2, option ? 1 : 0, 0); });
+                    [&] { return SGD<F>(field, {static_cast<StepSchedule>(gradients), 0.1, 2, option ? 1 : 0, 0}); });
             break;
         case 8:
-            restore(choices, [&] { return AdaGrad<F>(field, 0.1, 1e-6, 2, 0); });
+            restore(choices, [&] { return AdaGrad<F>(field, {0.1, 1e-6, 2, 0}); });
             break;
         case 9:
-            restore(choices, [&] { return SMD<F>(field, 0.1, 0.1, 0.99, 2, 0); });
+            restore(choices, [&] { return SMD<F>(field, {0.1, 0.1, 0.99, 2, 0}); });
             break;
         default:
-            restore(choices, [&] { return Perceptron<F>(field, option, 0); });
+            restore(choices, [&] { return Perceptron<F>(field, {option, 0}); });
     }
     return 0;
 }

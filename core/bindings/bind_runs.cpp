@@ -1,0 +1,153 @@
+// The classes of runs. Nobody else is in a run while one of its functions works, and Python's lock is free meanwhile.
+#include <nanobind/stl/string.h>
+
+#include "base/rule_names.hpp"
+#include "bindings/archives.hpp"
+#include "bindings/exclusive.hpp"
+#include "bindings/runs.hpp"
+#include "sampling/block_sampler.hpp"
+#include "threads/team.hpp"
+
+namespace dualfield {
+namespace {
+
+using namespace nb::literals;
+
+// A function of a started run.
+template <class Result, class... Arguments>
+auto once_started(Result (BoundRun::*method)(Arguments...)) {
+    return [method](BoundDual& run, Arguments... arguments) -> Result {
+        const Exclusive only(&run);
+        require(run.started(), "the run has not started");
+        nb::gil_scoped_release release;
+        return (run.*method)(arguments...);
+    };
+}
+
+void bind_run(nb::module_& m) {
+    nb::class_<BoundRun>(m, "Run", "The state of a method at work.")
+        .def("run", alone<BoundRun>(&BoundRun::run), "max_updates"_a, "seconds"_a)
+        .def("confirm", alone<BoundRun>(&BoundRun::confirm), "seconds"_a,
+             "Works on the certificate, by a full pass that changes nothing; true when it is complete.")
+        .def("weights",
+             [](BoundRun& run) {
+                 const Exclusive only(&run);
+                 return run.weights();
+             })
+        .def(
+            "confirmed_weights",
+            [](const BoundRun& run) {
+                const Exclusive only(&run);
+                return run.confirmed_weights();
+            },
+            "The weights that the certificate speaks of.")
+        .def("save", &save_archive<BoundRun>)
+        .def("restore", &restore_archive<BoundRun>, "state"_a)
+        .def_prop_ro(
+            "certificate",
+            [](const BoundRun& run) {
+                const Certificate found = run.certificate();
+                return std::make_tuple(found.primal, found.dual, found.gap);
+            },
+            "(primal, dual, gap)")
+        .def_prop_ro(
+            "left_in_pass", &BoundRun::left_in_pass,
+            "What run() has to do to complete the pass: updates, or gradients of blocks where an update takes many.")
+        .def_prop_ro("updates", &BoundRun::updates)
+        .def_prop_ro("updates_per_pass", &BoundRun::updates_per_pass)
+        .def_prop_ro("oracle_calls", &BoundRun::oracle_calls)
+        .def_prop_ro("stalled", &BoundRun::stalled, "Whether no further step helps.")
+        .def_prop_ro("diverged", &BoundRun::diverged)
+        .def(
+            "__getattr__",
+            [](const BoundRun& run, const std::string& name) {
+                for (const auto& [known, number] : run.numbers())
+                    if (name == known) return number;
+                throw nb::attribute_error(name.c_str());
+            },
+            "name"_a, "A number that this method tells beside what all do.");
+}
+
+void bind_dual_run(nb::module_& m) {
+    nb::class_<BoundDual, BoundRun>(m, "DualRun", "A method on the dual at work.")
+        .def("start", alone<BoundDual>(&BoundDual::start), "seconds"_a)
+        .def("run", once_started(&BoundDual::run), "max_updates"_a, "seconds"_a)
+        .def("confirm", once_started(&BoundDual::confirm), "seconds"_a)
+        .def("adopt_confirmed",
+             [](BoundDual& run) {
+                 const Exclusive only(&run);
+                 require(run.confirmed(), "there is no complete confirmation to adopt");
+                 nb::gil_scoped_release release;
+                 run.adopt_confirmed();
+             })
+        .def("save",
+             [](BoundDual& run) {
+                 require(run.started(), "the run has not started");
+                 return save_archive<BoundRun>(run);
+             })
+        .def("widen", alone<BoundDual>(&BoundDual::widen))
+        .def("begin_again", alone<BoundDual>(&BoundDual::begin_again), "old_l2"_a)
+        .def_prop_ro("dual", alone<BoundDual>(&BoundDual::dual))
+        .def_prop_ro("gap_estimate", alone<BoundDual>(&BoundDual::gap_estimate))
+        .def_prop_ro("chi", alone<BoundDual>(&BoundDual::chi))
+        .def_prop_ro("epsilon", &BoundDual::epsilon)
+        .def_prop_ro("kappa", &BoundDual::kappa)
+        .def_prop_ro("adopted_at", &BoundDual::adopted_at)
+        .def_prop_ro("evaluations", &BoundDual::evaluations)
+        .def_prop_ro("step_total", &BoundDual::step_total);
+}
+
+void bind_primal_run(nb::module_& m) {
+    nb::class_<BoundPrimal, BoundRun>(m, "PrimalRun", "A method on the primal at work.")
+        .def(
+            "set_weights",
+            [](BoundPrimal& run, Vector<double> w) {
+                const Exclusive only(&run);
+                require(w.shape(0) == run.weights().shape(0), "the number of weights does not fit the field");
+                run.set_weights(w.data());
+            },
+            "weights"_a.noconvert(), "Starts from these weights; before the first run.")
+        .def("estimate", alone<BoundPrimal>(&BoundPrimal::estimate),
+             "(gap, primal) as far as known without a confirming pass.");
+}
+
+// Draws after the first pass while nothing changes.
+auto sample_blocks(const std::string& sampling, double non_uniformity, Index permutation_every, std::uint64_t seed,
+                   Vector<double> sample_weights, Vector<double> smoothness, Vector<double> gaps,
+                   Vector<double> lengths, Index draws) {
+    const std::size_t blocks = sample_weights.shape(0);
+    require(smoothness.shape(0) == blocks && gaps.shape(0) == blocks && lengths.shape(0) == blocks,
+            "all arrays must have one number a block");
+    std::vector<Index> active;
+    for (std::size_t i = 0; i < blocks; ++i)
+        if (sample_weights.data()[i] > 0.0) active.push_back(static_cast<Index>(i));
+    require(!active.empty() && draws >= 0, "there must be a block of positive weight");
+    BlockSampler sampler({rule_named<SamplingRule>(sampling), non_uniformity, permutation_every, seed}, active,
+                         static_cast<Index>(blocks));
+    for (Index i : active) {
+        if (sampler.needs_smoothness()) sampler.set_smoothness(i, sample_weights.data()[i], smoothness.data()[i]);
+        sampler.record(i, gaps.data()[i]);
+        if (sampler.needs_length()) sampler.record_length(i, lengths.data()[i]);
+    }
+    Random random(seed);
+    for (std::size_t first = 0; first < active.size(); ++first) sampler.draw(random);
+    std::vector<Index> drawn(static_cast<std::size_t>(draws));
+    for (Index& i : drawn) i = sampler.draw(random);
+    return to_array(drawn);
+}
+
+}  // namespace
+
+void bind_runs(nb::module_& m) {
+    bind_run(m);
+    bind_dual_run(m);
+    bind_primal_run(m);
+    m.def("sample_blocks", &sample_blocks, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "seed"_a,
+          "sample_weights"_a.noconvert(), "smoothness"_a.noconvert(), "gaps"_a.noconvert(), "lengths"_a.noconvert(),
+          "draws"_a, "The blocks that a sampling rule draws after the first pass.");
+    m.def(
+        "take_missing_threads", [] { return missing_threads().exchange(0); },
+        "The most threads that the system refused a team since the last call.");
+}
+
+}  // namespace dualfield

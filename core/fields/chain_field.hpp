@@ -1,0 +1,84 @@
+// Chains behind virtual functions: what queries of labellings and of spans need, and what fields made of a chain need.
+#pragma once
+
+#include <vector>
+
+#include "fields/chain.hpp"
+#include "fields/erased_field.hpp"
+#include "oracles/chain_constrained_forward_backward.hpp"
+
+namespace dualfield {
+
+class ChainField : public GeneralField {
+   public:
+    Index length(Index i) const { return positions_before(i + 1) - positions_before(i); }
+
+    // The potentials of block i for an oracle; `buffer` holds what theta does not. Where labellings are constrained, -inf
+    // for what is impossible.
+    virtual ChainPotentials potentials(Index i, const double* theta, std::vector<double>& buffer) const = 0;
+    virtual bool constrained() const { return false; }
+};
+
+// Calls body with an oracle for the field's potentials.
+template <class Body>
+auto with_oracle(const ChainField& field, Body&& body) {
+    if (!field.constrained()) return body(ForwardBackward());
+    return body(ConstrainedForwardBackward());
+}
+
+// A chain of which every labelling is possible. Other fields are made of it: those with constraints, or with attributes of
+// pairs.
+class FreeChain : public ChainField {
+   public:
+    virtual const Attributes& attributes() const = 0;
+    virtual const std::int32_t* truth(Index i) const = 0;
+    virtual void add_labelling(Index i, const std::int32_t* y, double a, double* m) const = 0;  // m += a * indicators
+    virtual double largest_squared_norm(Index i) const = 0;                                     // not below |F(y)|^2
+
+    // How far apart the edges of positions lie in what write_edges() writes: the matrices of a block.
+    virtual Index edge_step() const = 0;
+    virtual Index edge_matrices(Index i) const = 0;
+    virtual void write_edges(Index i, const double* theta, double* edges) const = 0;
+    // The compact marginals, and the table where it is not null, that an oracle finds for any potentials of block i.
+    virtual double infer_by(ConstrainedForwardBackward& oracle, Index i, const ChainPotentials& chain, double* table,
+                            double* m, std::vector<double>& edges) const = 0;
+};
+
+template <class Rows>
+class ErasedChain final : public ErasedField<Chain<Rows>, FreeChain> {
+    using Base = ErasedField<Chain<Rows>, FreeChain>;
+    using Base::field_;
+
+   public:
+    using Base::Base;
+
+    ChainPotentials potentials(Index i, const double* theta, std::vector<double>&) const override {
+        return field_.potentials(i, theta);
+    }
+    const Attributes& attributes() const override { return field_.attributes(); }
+    const std::int32_t* truth(Index i) const override { return field_.truth(i); }
+    void add_labelling(Index i, const std::int32_t* y, double a, double* m) const override {
+        field_.add_labelling(i, y, a, m);
+    }
+    double largest_squared_norm(Index i) const override { return field_.largest_squared_norm(i); }
+    Index edge_step() const override { return 0; }
+    Index edge_matrices(Index) const override { return 1; }
+    void write_edges(Index i, const double* theta, double* edges) const override {
+        const ChainPotentials chain = field_.potentials(i, theta);
+        std::copy(chain.edge, chain.edge + chain.labels * chain.labels, edges);
+    }
+    double infer_by(ConstrainedForwardBackward& oracle, Index i, const ChainPotentials& chain, double* table, double* m,
+                    std::vector<double>&) const override {
+        return field_.infer_by(oracle, i, chain, table, m);
+    }
+};
+
+// Compiled once, in bindings/bind_chains.cpp.
+#ifdef DUALFIELD_MODULE
+extern template class ErasedField<Chain<AllPairs>, FreeChain>;
+extern template class ErasedField<Chain<ObservedPairs>, FreeChain>;
+extern template class ErasedChain<AllPairs>;
+extern template class ErasedChain<ObservedPairs>;
+#endif
+
+}  // namespace dualfield

@@ -56,4 +56,7 @@ def _pair(item: pytest.Item) -> tuple[Solver, str] | None:
 
 def _refused(item: pytest.Item) -> bool:
     pair = _pair(item)
-    return pair is not None and not pair[0].needs <= problem(pair[1]).offers
+    if pair is None:
+        return False
+    solver, field = pair[0], problem(pair[1])
+    return not solver.needs <= field.offers or (field.l1 > 0 and "l1" not in solver.takes)

@@ -265,6 +265,13 @@ PROBLEMS: dict[str, Callable[[], Field]] = {
     ),
     "bigrams-observed": lambda: chain(*bigram_sequences(12, 2), bigram_features="observed", l2=0.1),
     "bigrams-allowed": lambda: bigrams_of_allowed(12),
+    "chain-l1": lambda: chain(*word_sequences(10), l1=0.3, l2=0.5),
+    "chain-observed-l1": lambda: chain(
+        *dense_sequences(12), sample_weight=weights_with_zeros(12), state_features="observed", l1=0.5, l2=0.1
+    ),
+    "chain-bio-l1": lambda: chain(*chunk_sequences(12), constraints="bio", l1=0.2, l2=0.2),
+    "bigrams-l1": lambda: chain(*bigram_sequences(12), l1=0.2, l2=0.3),
+    "multiclass-l1": lambda: fields.Multiclass(*points(30), l1=0.5, l2=0.5),
     "multiclass-dense": lambda: fields.Multiclass(*points(30)),
     "multiclass-two-labels": lambda: fields.Multiclass(*points(20, labels=2)),
     "multiclass-bare": lambda: fields.Multiclass(*points(20), bias=False),

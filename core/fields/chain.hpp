@@ -244,23 +244,24 @@ class Chain {
 
     DUALFIELD_ONCE void apply(double* w, double a, const Direction& direction, const Part& part = {}) const {
         nodes_.apply(direction.block, w, a, direction.rows, part);
-        const Index size = static_cast<Index>(direction.dense.size());
-        const Index first = size * part.index / part.count, end = size * (part.index + 1) / part.count;
-        axpy(end - first, a, direction.dense.data() + first, w + transition_start_ + first);
+        for_each_dense_range_of(part, [&](Index first, Index length) {
+            axpy(length, a, direction.dense.data() + first, w + transition_start_ + first);
+        });
     }
 
     // <w, direction> over the weights of the part.
     DUALFIELD_ONCE double product(const double* w, const Direction& direction, const Part& part) const {
-        const Index size = static_cast<Index>(direction.dense.size());
-        const Index first = size * part.index / part.count, end = size * (part.index + 1) / part.count;
-        return nodes_.product(direction.block, w, direction.rows, part) +
-               dot(end - first, direction.dense.data() + first, w + transition_start_ + first);
+        double total = nodes_.product(direction.block, w, direction.rows, part);
+        for_each_dense_range_of(part, [&](Index first, Index length) {
+            total += dot(length, direction.dense.data() + first, w + transition_start_ + first);
+        });
+        return total;
     }
 
     template <class Body>
-    void for_each_range_of(Index i, Body&& body) const {
-        nodes_.for_each_range_of(i, body);
-        if (dimension_ > transition_start_) body(transition_start_, dimension_ - transition_start_);
+    void for_each_range_of(Index i, Body&& body, const Part& part = {}) const {
+        nodes_.for_each_range_of(i, body, part);
+        for_each_dense_range_of(part, [&](Index first, Index length) { body(transition_start_ + first, length); });
     }
 
     template <class Body>
@@ -446,6 +447,17 @@ class Chain {
     }
 
     // body(s, pair) for those transitions whose weights belong to a part.
+    template <class Body>
+    void for_each_dense_range_of(const Part& part, Body&& body) const {
+        const Index all = std::ssize(shape_.transitions), size = dimension_ - transition_start_;
+        const Index first = all * part.index / part.count, end = all * (part.index + 1) / part.count;
+        if (part.count == 1) {
+            if (size > 0) body(Index{0}, size);
+            return;
+        }
+        if (end > first) body(first, end - first);
+        if (part.index == 0 && size > all) body(all, size - all);
+    }
     template <class Body>
     void for_each_transition_of(const Part& part, Body&& body) const {
         const Index all = std::ssize(shape_.transitions), end = all * (part.index + 1) / part.count;

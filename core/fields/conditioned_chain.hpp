@@ -127,8 +127,9 @@ class ConditionedChain final : public FreeChain {
         return chain_.product(w, direction, part) + own;
     }
 
-    void for_each_range_of(Index i, RangeBody body) const override {
-        chain_.for_each_range_of(i, body);
+    void for_each_range_of(Index i, RangeBody body, const Part& part) const override {
+        chain_.for_each_range_of(i, body, part);
+        if (part.index > 0) return;
         pairs_.for_each_range_of(i, [&](Index start, Index length) { body(chain_.dimension() + start, length); });
     }
 

@@ -49,7 +49,9 @@ class ConstrainedChain : public ChainField {
     double product(const double* w, const Direction& direction, const Part& part) const override {
         return chain_.product(w, direction, part);
     }
-    void for_each_range_of(Index i, RangeBody body) const override { chain_.for_each_range_of(i, body); }
+    void for_each_range_of(Index i, RangeBody body, const Part& part) const override {
+        chain_.for_each_range_of(i, body, part);
+    }
     void for_each_range(RangeBody body) const override { chain_.for_each_range(body); }
     void compact(Index i, const double* table, double* m) const override { chain_.compact(i, table, m); }
     Segments segments(Index i) const override { return chain_.segments(i); }

@@ -55,7 +55,9 @@ class ErasedField : public Base {
         return field_.product(w, direction, part);
     }
     void project(Direction& direction, double* theta) const override { field_.project(direction, theta); }
-    void for_each_range_of(Index i, RangeBody body) const override { field_.for_each_range_of(i, body); }
+    void for_each_range_of(Index i, RangeBody body, const Part& part) const override {
+        field_.for_each_range_of(i, body, part);
+    }
     void for_each_range(RangeBody body) const override { field_.for_each_range(body); }
 
     void decode_labels(Index i, const double* theta, std::int32_t* labels, Workspace& workspace) const override {

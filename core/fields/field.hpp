@@ -57,10 +57,13 @@ concept Field = requires(const F& field, typename F::Workspace workspace, typena
     { field.product(input, direction, Part{}) } -> std::same_as<double>;
     { field.project(direction, output) };
 
-    // The weights that a block touches, or all, as body(start, length) of disjoint ranges: those of two blocks are
-    // the same range or have nothing in common.
+    // The weights that a block touches, all of them or those of a part, or the weights of all blocks, as body(start, length)
+    // of disjoint ranges: without parts, those of two blocks are the same range or have nothing in common.
     {
         field.for_each_range_of(i, [](Index, Index) {})
+    };
+    {
+        field.for_each_range_of(i, [](Index, Index) {}, Part{})
     };
     {
         field.for_each_range([](Index, Index) {})

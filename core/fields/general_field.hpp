@@ -86,7 +86,8 @@ class GeneralField {
     void apply(double* w, double a, const Direction& direction) const { apply(w, a, direction, Part{}); }
     virtual double product(const double* w, const Direction& direction, const Part& part) const = 0;
     virtual void project(Direction& direction, double* theta) const = 0;
-    virtual void for_each_range_of(Index i, RangeBody body) const = 0;
+    virtual void for_each_range_of(Index i, RangeBody body, const Part& part) const = 0;
+    void for_each_range_of(Index i, RangeBody body) const { for_each_range_of(i, body, Part{}); }
     virtual void for_each_range(RangeBody body) const = 0;
 
     // The labels of the block's nodes, and their indicators.

@@ -137,9 +137,9 @@ class GraphField : public GeneralField {
                (part.index == 0 ? dot(dense_size(), direction.dense.data(), w + nodes_.size()) : 0.0);
     }
 
-    void for_each_range_of(Index i, RangeBody body) const override {
-        nodes_.for_each_range_of(i, body);
-        if (dense_size() > 0) body(nodes_.size(), dense_size());
+    void for_each_range_of(Index i, RangeBody body, const Part& part) const override {
+        nodes_.for_each_range_of(i, body, part);
+        if (part.index == 0 && dense_size() > 0) body(nodes_.size(), dense_size());
     }
 
     void for_each_range(RangeBody body) const override {

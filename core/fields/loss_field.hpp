@@ -53,7 +53,10 @@ class LossField : public GeneralField {
     void project(Direction& direction, double* theta) const override {
         std::copy(direction.dense.begin(), direction.dense.end(), theta);
     }
-    void for_each_range_of(Index, RangeBody body) const override { body(0, dimension_); }
+    void for_each_range_of(Index, RangeBody body, const Part& part) const override {
+        const Index first = dimension_ * part.index / part.count, end = dimension_ * (part.index + 1) / part.count;
+        if (end > first) body(first, end - first);
+    }
     void for_each_range(RangeBody body) const override { body(0, dimension_); }
 
     void decode_labels(Index, const double*, std::int32_t*, Workspace&) const override { refuse_labels(); }

@@ -119,9 +119,10 @@ class Multiclass {
     }
 
     template <class Body>
-    void for_each_range_of(Index i, Body&& body) const {
-        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) body(rows_.start(data_.indices[e]), labels_);
-        if (bias_) body(rows_.size(), labels_);
+    void for_each_range_of(Index i, Body&& body, const Part& part = {}) const {
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
+            if (data_.indices[e] % part.count == part.index) body(rows_.start(data_.indices[e]), labels_);
+        if (bias_ && part.index == 0) body(rows_.size(), labels_);
     }
 
     template <class Body>

@@ -142,8 +142,8 @@ class NodeFeatures {
     }
 
     template <class Body>
-    void for_each_range_of(Index i, Body&& body) const {
-        for (const auto [a, _] : block_rows_.targets(i))
+    void for_each_range_of(Index i, Body&& body, const Part& part = {}) const {
+        for (const auto [a, _] : block_rows_.targets(i, part))
             if (rows_.length(a) > 0) body(rows_.start(a), rows_.length(a));
     }
 

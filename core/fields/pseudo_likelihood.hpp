@@ -141,9 +141,10 @@ class PseudoLikelihood : public GeneralField {
         return total;
     }
 
-    void for_each_range_of(Index i, RangeBody body) const override {
-        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) body(rows_.start(data_.indices[e]), labels());
-        if (dense_size() > 0) body(rows_.size(), dense_size());
+    void for_each_range_of(Index i, RangeBody body, const Part& part) const override {
+        for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
+            if (data_.indices[e] % part.count == part.index) body(rows_.start(data_.indices[e]), labels());
+        if (part.index == 0 && dense_size() > 0) body(rows_.size(), dense_size());
     }
 
     void for_each_range(RangeBody body) const override {

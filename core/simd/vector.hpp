@@ -62,6 +62,16 @@ inline void mix(Index n, double a, const double* x, const double* y, double* z) 
     for (Index k = 0; k < n; ++k) z[k] = x[k] + a * (y[k] - x[k]);
 }
 
+// x moved towards zero by at most t
+inline double soft_threshold(double x, double t) { return x - std::clamp(x, -t, t); }
+inline void soft_threshold(Index n, double t, const double* x, double* out) {
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) {
+        const double inside = x[k] < -t ? -t : (x[k] > t ? t : x[k]);
+        out[k] = x[k] - inside;
+    }
+}
+
 // z = x + y
 inline void add(Index n, const double* x, const double* y, double* z) {
 #pragma omp simd

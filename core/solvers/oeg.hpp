@@ -49,13 +49,13 @@ struct OEGNote {
 template <PotentialField F>
 class OEG : public DualRun<F, OEG<F>, OEGNote> {
     using Base = DualRun<F, OEG<F>, OEGNote>;
-    using Base::entropy_, Base::epsilon_, Base::field_, Base::weights_;
+    using Base::entropy_, Base::epsilon_, Base::field_;
 
    public:
     using Options = OEGOptions;
 
     OEG(const F& field, const Options& options)
-        : Base(field, options.sampling, options.concurrency, options.accelerate),
+        : Base(field, options),
           secant_(options.secant),
           duals_(packed_offsets(field), kRows, options.precision),
           etas_(field.blocks(), kAtTruth) {

@@ -73,7 +73,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
     using Options = SDCAOptions;
 
     SDCA(const F& field, const Options& options)
-        : Base(field, options.sampling, options.concurrency, options.accelerate),
+        : Base(field, options),
           step_(options.step),
           start_(options.start),
           tables_(offsets(field), 1, options.precision) {}
@@ -94,7 +94,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
         double* m = room(worker().marginals, field_.compact_size(i));
         if (start_.rule == StartRule::kMixture || start_.rule == StartRule::kProduct) {
             field_.uniform(i, m);
-            Base::add_weights(i, m, 1.0, weights_);
+            Base::add_weights(i, m, 1.0, weights_.raw());
         }
         if (start_.rule == StartRule::kProduct) {
             if (halfway_.empty()) halfway_ = Zeros<double>(field_.dimension());
@@ -213,26 +213,23 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
     void set_guaranteed_step() { step_.size = Base::l2() / (Base::l2() + largest_radius_); }
 
     void choose_mixture() {
-        const double norm = squared_norm(field_.dimension(), weights_.data());
-        const auto penalty_at = [&](double epsilon) { return 0.5 * Base::l2() * epsilon * epsilon * norm; };
+        double* a = weights_.raw().data();
+        const auto penalty_at = Base::conjugate_along(a, nullptr);
         const auto entropy_at = [&](Index i, double epsilon) { return field_.initial_entropy(i, epsilon); };
         choose_epsilon(penalty_at, entropy_at);
-        scale(field_.dimension(), epsilon_, weights_.data());
+        scale(field_.dimension(), epsilon_, a);
     }
 
     void choose_product() {
         const Index d = field_.dimension();
-        double* a = weights_.data();  // w(1) = a + b
-        double* b = halfway_.data();  // w(1/2) = a / 2 + b / 4
+        double* a = weights_.raw().data();  // w(1) = a + b
+        double* b = halfway_.data();        // w(1/2) = a / 2 + b / 4
         for (Index k = 0; k < d; ++k) {
             const double whole = a[k], half = b[k];
             a[k] = 4.0 * half - whole;
             b[k] = 2.0 * whole - 4.0 * half;
         }
-        const double aa = squared_norm(d, a), ab = dot(d, a, b), bb = squared_norm(d, b);
-        const auto penalty_at = [&](double epsilon) {
-            return 0.5 * Base::l2() * epsilon * epsilon * (aa + epsilon * (2.0 * ab + epsilon * bb));
-        };
+        const auto penalty_at = Base::conjugate_along(a, b);
         const auto entropy_at = [&](Index i, double epsilon) { return field_.product_entropy(i, epsilon); };
         choose_epsilon(penalty_at, entropy_at);
         scale(d, epsilon_, a);
@@ -261,7 +258,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
         entropy_[i] = entropy(field_.segments(i), mu);
         double* m = room(worker().marginals, field_.compact_size(i));
         field_.compact(i, mu, m);
-        Base::add_weights(i, m, 1.0, weights_);
+        Base::add_weights(i, m, 1.0, weights_.raw());
     }
 
     const double* repaired_table(Index i, Worker& worker) {

@@ -35,9 +35,7 @@ class Cautious : public DualRun<F, Cautious<F>, NoNote> {
     using Options = CautiousOptions;
 
     Cautious(const F& field, const Options& options)
-        : Base(field, options.sampling, options.concurrency, options.accelerate),
-          caution_(options.caution),
-          tables_(offsets(field), 1, options.precision) {}
+        : Base(field, options), caution_(options.caution), tables_(offsets(field), 1, options.precision) {}
 
     static Index kept_numbers(const F& field) { return offsets(field).back(); }
 
@@ -47,7 +45,7 @@ class Cautious : public DualRun<F, Cautious<F>, NoNote> {
     void prepare(Index i) {
         std::vector<double> m(field_.compact_size(i));
         field_.uniform(i, m.data());
-        Base::add_weights(i, m.data(), 1.0, Base::weights_);
+        Base::add_weights(i, m.data(), 1.0, Base::weights_.raw());
     }
     void choose_start() {}
     void initialise(Index i) {

@@ -57,7 +57,9 @@ class Coins final : public GeneralField {
     void project(Direction& direction, double* theta) const override {
         score(direction.block, direction.dense.data(), theta);
     }
-    void for_each_range_of(Index, RangeBody body) const override { body(0, dimension()); }
+    void for_each_range_of(Index, RangeBody body, const Part& part) const override {
+        if (part.index == 0) body(0, dimension());
+    }
     void for_each_range(RangeBody body) const override { body(0, dimension()); }
 
     void decode_labels(Index, const double* theta, std::int32_t* labels, Workspace&) const override {

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from scipy import optimize
 from sklearn.linear_model import LogisticRegression
 
-from dualfield import LBFGS, Progress, Solution, fields, solve
+from dualfield import LBFGS, OEG, SDCA, Progress, Solution, fields, l2_path, solve
 from dualfield.fields import Field
-from dualfield.solvers import BY_CLASS_NAME, Run
+from dualfield.solvers import BY_CLASS_NAME, Run, Solver
+from dualfield.solvers.dual import DualSolver
 from tests.enumeration import all_labellings, entropy
 from tests.zoo import dense_sequences, points, weights_with_zeros, word_sequences
 
@@ -99,7 +100,7 @@ def test_multiclass_is_scikit_learns_elastic_net(labels: int, l1: float, l2: flo
         peer = LogisticRegression(penalty="elasticnet", tol=1e-10, max_iter=100_000, random_state=0, **options)
         peer.fit(X, y)
     field = fields.Multiclass(X, y, l2, l1=l1, bias=False)
-    solution = solve(field, tol=1e-10, max_passes=5000)
+    solution = solve(field, LBFGS(), tol=1e-10, max_passes=5000)
     assert solution.primal == pytest.approx(field.primal(peer.coef_.T.ravel()), rel=1e-8)
     if l2 > 0:  # then there is one optimum
         np.testing.assert_allclose(solution.weights.reshape(-1, labels).T, peer.coef_, atol=1e-3)
@@ -115,14 +116,14 @@ def test_two_classes_are_scikit_learns_lasso() -> None:
         peer.fit(X, y)
     field = fields.Multiclass(X, y, 0.0, l1=1.0, bias=False)
     theirs = field.primal(np.stack([np.zeros(X.shape[1]), peer.coef_[0]], axis=1).ravel())
-    assert solve(field, tol=1e-10, max_passes=5000).primal == pytest.approx(theirs, rel=1e-8)
+    assert solve(field, LBFGS(), tol=1e-10, max_passes=5000).primal == pytest.approx(theirs, rel=1e-8)
 
 
 @every_field
 @every_penalty
 def test_the_optimality_conditions_hold(name: str, l1: float, l2: float) -> None:
     field = MAKERS[name](l1=l1, l2=l2)
-    w = solve(field, tol=1e-11, max_passes=5000).weights
+    w = solve(field, LBFGS(), tol=1e-11, max_passes=5000).weights
     _, gradient = smooth_part(field, w)
     zero = w == 0
     assert 0 < zero.sum() < len(w)
@@ -133,7 +134,7 @@ def test_the_optimality_conditions_hold(name: str, l1: float, l2: float) -> None
 def test_a_large_penalty_leaves_nothing_at_once() -> None:
     for name, make in MAKERS.items():
         field = make(l1=1e4)
-        solution = solve(field)
+        solution = solve(field, LBFGS())
         assert (solution.passes, np.count_nonzero(solution.weights)) == (1, 0), name
         assert solution.relative_gap < 1e-12
 
@@ -145,9 +146,9 @@ def test_a_large_penalty_leaves_nothing_at_once() -> None:
 @every_penalty
 def test_the_certificate_holds_at_any_pass(name: str, l1: float, l2: float) -> None:
     field = MAKERS[name](l1=l1, l2=l2)
-    best = solve(field, tol=1e-11, max_passes=5000)
+    best = solve(field, LBFGS(), tol=1e-11, max_passes=5000)
     for passes in (1, 2, 3, 5, 9, 20):
-        solution = solve(field, tol=0.0, max_passes=passes)
+        solution = solve(field, LBFGS(), tol=0.0, max_passes=passes)
         assert solution.certificate == "exact"
         assert solution.primal - best.primal <= solution.duality_gap
         assert solution.dual <= best.primal * (1 + 1e-13)
@@ -159,7 +160,7 @@ def test_the_certificate_holds_at_any_pass(name: str, l1: float, l2: float) -> N
 def test_the_gap_is_never_worse_than_the_subgradient_says(name: str, l1: float, l2: float) -> None:
     field = MAKERS[name](l1=l1, l2=l2)
     for passes in (1, 3, 10, 30):
-        solution = solve(field, tol=0.0, max_passes=passes)
+        solution = solve(field, LBFGS(), tol=0.0, max_passes=passes)
         _, subgradient = field.gradient(solution.weights)
         assert solution.duality_gap <= subgradient @ subgradient / (2 * l2) + 1e-12 * solution.primal
         assert solution.history["gradient_norm"][-1] == pytest.approx(np.linalg.norm(subgradient), rel=1e-9)
@@ -206,11 +207,11 @@ def test_the_dual_value_is_one_of_the_dual(l1: float, l2: float, passes: int, mo
     def look(progress: Progress) -> None:
         seen.append(progress.weights())
 
-    solution = solve(field, tol=0.0, max_passes=passes, callbacks=[look])
+    solution = solve(field, LBFGS(), tol=0.0, max_passes=passes, callbacks=[look])
     # At the model's own marginals D is reached, and no mixture with the truth that was looked at lies higher than a
     # point of the dual may.
     assert solution.dual >= max(dual_by_enumeration(field, w, 1.0) for w in seen) - 1e-9 * solution.primal
-    best = solve(field, tol=1e-11, max_passes=3000)
+    best = solve(field, LBFGS(), tol=1e-11, max_passes=3000)
     for w in seen:
         for share in (0.0, 0.3, 0.9, 1.0):
             assert dual_by_enumeration(field, w, share) <= best.primal * (1 + 1e-9)
@@ -262,8 +263,8 @@ def test_without_l1_a_centre_is_l_bfgs_on_the_shifted_penalty() -> None:
 @every_field
 def test_resuming_is_as_if_it_had_never_stopped(name: str) -> None:
     field = MAKERS[name](l1=0.2, l2=0.1)
-    whole = solve(field, tol=0.0, max_passes=9)
-    first = solve(field, tol=0.0, max_passes=4)
+    whole = solve(field, LBFGS(), tol=0.0, max_passes=9)
+    first = solve(field, LBFGS(), tol=0.0, max_passes=4)
     state: Run = LBFGS().start(field, 0).restore(first.state.arrays())
     for second in (
         solve(field, LBFGS(), tol=0.0, max_passes=5, state=state),
@@ -287,22 +288,22 @@ def test_a_run_saved_in_the_middle_of_a_gradient_goes_on() -> None:
 
 def test_given_weights_are_the_start() -> None:
     for field in (MAKERS["chain"](l1=0.2, l2=0.1), centred(MAKERS["chain"](l1=0.2, l2=0.1))):
-        best = solve(field, tol=1e-8, max_passes=2000)
-        again = solve(field, tol=1e-7, start=best.weights)
+        best = solve(field, LBFGS(), tol=1e-8, max_passes=2000)
+        again = solve(field, LBFGS(), tol=1e-7, start=best.weights)
         assert again.passes <= 3
         assert again.primal <= best.primal * (1 + 1e-12)
 
 
 def test_it_ends_where_floating_point_allows_no_more() -> None:
     for name, make in MAKERS.items():
-        solution: Solution = solve(make(l1=0.5, l2=0.5), tol=0.0, max_passes=600)
+        solution: Solution = solve(make(l1=0.5, l2=0.5), LBFGS(), tol=0.0, max_passes=600)
         assert solution.relative_gap < 1e-11, name
         assert solution.status in ("stalled", "max_passes")
 
 
 def test_numbers_that_leave_floating_point_are_reported() -> None:
     field = fields.Multiclass(np.array([[1e308, 1e308], [1.0, -1e308]]), [0, 1], 0.1, l1=0.1)
-    solution = solve(field, start=np.full(field.dimension, 1e3))
+    solution = solve(field, LBFGS(), start=np.full(field.dimension, 1e3))
     assert solution.status == "diverged"
     assert np.isnan(solution.duality_gap)
 
@@ -310,19 +311,87 @@ def test_numbers_that_leave_floating_point_are_reported() -> None:
 # --- what is refused ---
 
 
-@pytest.mark.parametrize("name", [name for name in BY_CLASS_NAME if name != "LBFGS"])
+@pytest.mark.parametrize("name", [name for name in BY_CLASS_NAME if name not in ("LBFGS", "OEG", "SDCA")])
 def test_other_solvers_refuse_by_name(name: str) -> None:
     solver = BY_CLASS_NAME[name]()
-    with pytest.raises(TypeError, match=rf"^{name} cannot minimise the penalty l1=0.5; use solver='lbfgs', or 'auto'"):
+    with pytest.raises(TypeError, match=rf"^{name} cannot minimise the penalty l1=0.5; use solver='auto', 'oeg', "):
         solve(MAKERS["chain"](l1=0.5), solver)
-    with pytest.raises(TypeError, match=rf"^{name} cannot minimise a penalty about given weights; use solver='lbfgs'"):
+    with pytest.raises(TypeError, match=rf"^{name} cannot minimise a penalty about given weights; use solver='auto'"):
         solve(centred(MAKERS["chain"]()), solver)
 
 
-def test_auto_picks_the_one_that_can_and_says_why() -> None:
-    assert "(LBFGS was chosen: it is the only one that takes an l1 penalty.)" in solve(MAKERS["chain"](l1=0.5)).message
+@pytest.mark.parametrize("solver", [SDCA(), OEG(accelerate=False)], ids=repr)
+def test_without_l2_a_dual_method_needs_acceleration(solver: Solver) -> None:
+    with pytest.raises(TypeError, match=rf"^{solver.name} without acceleration needs l2 > 0"):
+        solve(MAKERS["chain"](l1=0.5, l2=0.0), solver)
+
+
+def test_auto_says_why_it_chose() -> None:
+    assert "(OEG was chosen: " in solve(MAKERS["multiclass"](l1=0.5)).message
     message = solve(centred(MAKERS["chain"]())).message
-    assert "(LBFGS was chosen: it is the only one that takes a penalty about given weights.)" in message
+    assert "(LBFGS was chosen: it begins at the given weights.)" in message
+
+
+# --- methods on the dual ---
+
+DUAL: list[Solver] = [
+    OEG(),
+    SDCA(accelerate=True),
+    OEG(n_jobs=2),
+    SDCA(accelerate=True, n_jobs=2),
+    OEG(memory="float32"),
+]
+every_dual = pytest.mark.parametrize("solver", DUAL, ids=repr)
+
+
+@every_dual
+@every_field
+@every_penalty
+def test_dual_methods_find_the_same_optimum(solver: DualSolver, name: str, l1: float, l2: float) -> None:
+    field = MAKERS[name](l1=l1, l2=l2)
+    best = solve(field, LBFGS(), tol=1e-10, max_passes=5000)
+    tol = 1e-6 if solver.memory != "float32" and l2 >= 0.01 else 1e-3
+    solution = solve(field, solver, tol=tol, max_passes=3000, random_state=0)
+    assert -1e-9 * best.primal <= solution.primal - best.primal <= solution.duality_gap
+    assert solution.dual <= best.primal * (1 + 1e-12)
+    if l2 >= 0.01:
+        assert solution.status == "converged"
+        assert np.mean((solution.weights == 0) == (best.weights == 0)) > 0.9
+
+
+@every_dual
+@every_field
+@every_penalty
+def test_certificates_of_dual_methods_hold_at_any_pass(solver: DualSolver, name: str, l1: float, l2: float) -> None:
+    field = MAKERS[name](l1=l1, l2=l2)
+    best = solve(field, LBFGS(), tol=1e-11, max_passes=5000)
+    for passes in (1, 2, 4, 9, 20):
+        solution = solve(field, solver, tol=0.0, max_passes=passes, random_state=1)
+        assert solution.certificate == "exact"
+        assert solution.primal - best.primal <= solution.duality_gap
+        assert solution.dual <= best.primal * (1 + 1e-13)
+        assert solution.primal == pytest.approx(field.primal(solution.weights), rel=1e-12)
+
+
+@every_dual
+@every_penalty
+def test_dual_methods_take_a_penalty_about_given_weights(solver: DualSolver, l1: float, l2: float) -> None:
+    field = centred(MAKERS["chain"](l1=l1, l2=l2))
+    best = solve(field, LBFGS(), tol=1e-10, max_passes=5000)
+    solution = solve(field, solver, tol=1e-4, max_passes=3000, random_state=0)
+    assert -1e-9 * best.primal <= solution.primal - best.primal <= solution.duality_gap
+    assert solution.dual <= best.primal * (1 + 1e-12)
+    if l2 >= 0.01:
+        assert solution.relative_gap <= 1e-4
+
+
+@pytest.mark.parametrize("solver", [OEG(), SDCA(accelerate=True), SDCA()], ids=repr)
+def test_a_path_of_penalties_keeps_its_marginals(solver: DualSolver) -> None:
+    field = MAKERS["chain"](l1=0.3, l2=1.0)
+    for l2, found in zip((1.0, 0.3, 0.1), l2_path(field, [1.0, 0.3, 0.1], solver, 1e-5, 3000), strict=True):
+        best = solve(MAKERS["chain"](l1=0.3, l2=l2), LBFGS(), tol=1e-9, max_passes=5000)
+        assert found.status == "converged"
+        assert -1e-8 * best.primal <= found.primal - best.primal <= found.duality_gap
 
 
 @pytest.mark.parametrize("l1", [-1.0, np.nan, np.inf, "1", None, True])

@@ -128,12 +128,13 @@ template <class F>
 void run_all(const F& field) {
     const Concurrency concurrency{kThreads, 8 * kThreads};
     const SamplingOptions sampling{SamplingRule::kGap, 0.8, 3, 0};
-    for (const bool accelerate : {false, true}) {
-        const Precision precision = accelerate ? Precision::kSingle : Precision::kDouble;
-        const DualOptions options{sampling, concurrency, accelerate, precision};
-        ascend(OEG<F>(field, {options, true}));
-        ascend(SDCA<F>(field, {options, {StepRule::kNewton, 1e-3, 0.0}, {StartRule::kMixture, 0.0}}));
-    }
+    for (const bool accelerate : {false, true})
+        for (const double l1 : {0.0, 0.1}) {
+            const Precision precision = accelerate ? Precision::kSingle : Precision::kDouble;
+            const DualOptions options{l1, {}, sampling, concurrency, accelerate, precision};
+            ascend(OEG<F>(field, {options, true}));
+            ascend(SDCA<F>(field, {options, {StepRule::kNewton, 1e-3, 0.0}, {StartRule::kMixture, 0.0}}));
+        }
     descend([&](Index threads) { return LBFGS<F>(field, {5, kBlocks, 1.0, threads, 0}); });
     descend([&](Index threads) { return LBFGS<F>(field, {5, 10, 1.2, threads, 0}); });
     descend([&](Index threads) { return OWLQN<F>(field, {5, 0.05, {}, threads}); });

@@ -1,10 +1,12 @@
 // The full pass behind the certificate of a dual solver.
 //
-// Nothing of the run's own bookkeeping is trusted: from the stored marginals alone it computes w(mu) afresh, then at
+// Nothing of the run's own bookkeeping is trusted: from the stored marginals alone it computes v(mu) and w(mu) afresh, then at
 // that w every log-partition, entropy and block gap. It changes nothing in the run, and works in slices.
 #pragma once
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "fields/field.hpp"
 #include "fields/own_parts.hpp"
 #include "simd/vector.hpp"
+#include "solvers/dual/penalised_weights.hpp"
 #include "threads/chunks.hpp"
 #include "threads/ordered_hand_over.hpp"
 
@@ -21,11 +24,12 @@ namespace dualfield {
 template <Field F>
 class Confirmation {
    public:
-    explicit Confirmation(const F& field) : field_(field), order_(active_blocks(field)) {}
+    Confirmation(const F& field, const Penalty& penalty)
+        : field_(field), order_(active_blocks(field)), weights_(penalty, 0) {}
 
     // Goes through the blocks twice; true when complete. marginals_of(i, m, member) writes the compact marginals
     // of block i, which must be those of a distribution to the last digit, and returns their entropy; `member` of the
-    // team calls it. shift(w) may move the weights from w(mu) to others that are to be certified.
+    // team calls it. shift(unit, weights) makes of raw weights v(mu) / unit those that are to be certified.
     template <class MarginalsOf, class Shift>
     bool run(const Deadline& deadline, Team& team, OwnParts<F>& own_parts, MarginalsOf&& marginals_of, Shift&& shift) {
         const Index blocks = static_cast<Index>(order_.size());
@@ -46,13 +50,13 @@ class Confirmation {
                 },
                 [&](Index k, Index place, Index member) {
                     const Index i = order_[cursor_ + k];
-                    const double a = -field_.sample_weight(i) / field_.l2();
-                    own_parts.take(i, slots_[place].counts, a, weights_.data(), member);
+                    const double a = -field_.sample_weight(i) / unit();
+                    own_parts.take(i, slots_[place].counts, a, weights_.raw().data(), member);
                 });
             cursor_ += size;
             if (cursor_ == blocks) {
-                conjugate_norm_ = norm_of_weights(team);
-                shift(weights_);
+                look_at_conjugate(team);
+                shift(unit(), weights_);
             }
             if (deadline.passed()) return false;
         }
@@ -75,7 +79,8 @@ class Confirmation {
     // Forgets everything: the marginals have moved.
     void discard() {
         cursor_ = 0;
-        weights_ = {};
+        weights_.release();
+        scaled_.reset();
         entropies_of_blocks_ = gaps_ = {};
     }
 
@@ -89,25 +94,52 @@ class Confirmation {
     bool complete() const { return cursor_ == 0 && !weights_.empty(); }
     const Certificate& certificate() const { return certificate_; }
     Index oracle_calls() const { return oracle_calls_; }
-    // What a complete run found; empty otherwise. Weights: w(mu). Gaps: times the sample weight.
-    Zeros<double>& weights() { return weights_; }
-    const Zeros<double>& weights() const { return weights_; }
+    // What a complete run found; empty otherwise. Gaps: times the sample weight.
+    PenalisedWeights& weights() { return weights_; }
+    const PenalisedWeights& weights() const { return weights_; }
     std::vector<double>& entropies() { return entropies_of_blocks_; }
     const std::vector<double>& gaps() const { return gaps_; }
 
    private:
     void begin(Team& team) {
-        weights_ = Zeros<double>(field_.dimension());
-        write_zeros(team, weights_);
+        weights_ = PenalisedWeights(weights_.penalty(), field_.dimension());
+        weights_.write_zeros(team);
         entropies_of_blocks_.assign(field_.blocks(), 0.0);
         gaps_.assign(field_.blocks(), 0.0);
         losses_ = entropies_ = CompensatedSum();
         magnitude_ = 0.0;
     }
 
-    double norm_of_weights(Team& team) const {
+    // Raw weights are v / l2, and where there is no l2, v itself.
+    double unit() const { return field_.l2() > 0.0 ? field_.l2() : 1.0; }
+
+    // What the dual value takes of v(mu) = unit() * the raw weights.
+    void look_at_conjugate(Team& team) {
+        const auto& [net, centre] = weights_.penalty();
+        const double* raw = weights_.raw().data();
+        if (!weights_.plain()) scaled_.emplace(net, field_.dimension());
+        const auto sums = sum_over_chunks<2>(team, field_.dimension(), [&](Index first, Index end) {
+            std::array sum{squared_norm(end - first, raw + first), 0.0};
+            if (!scaled_) return sum;
+            for (Index k = first; k < end; ++k) {
+                const double v = unit() * raw[k];
+                scaled_->add(first / kChunk, v);
+                if (!centre.empty()) sum[1] += centre[k] * v;
+            }
+            return sum;
+        });
+        conjugate_ = 0.5 * field_.l2() * sums[0];
+        along_centre_ = sums[1];
+    }
+
+    double penalty_of_weights(Team& team) const {
+        const auto& net = weights_.penalty().net;
+        const double* raw = weights_.raw().data();
         return sum_over_chunks<1>(team, field_.dimension(), [&](Index first, Index end) {
-            return std::array{squared_norm(end - first, weights_.data() + first)};
+            if (weights_.plain()) return std::array{0.5 * net.l2 * squared_norm(end - first, raw + first)};
+            double total = 0.0;
+            for (Index k = first; k < end; ++k) total += net.value(weights_.change(k));
+            return std::array{total};
         })[0];
     }
 
@@ -125,7 +157,7 @@ class Confirmation {
         const Index size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
-        field_.score(i, weights_.data(), theta);
+        field_.score(i, weights_.point().data(), theta);
         slot.magnitude = c * field_.magnitude(i, theta) * rounding_growth(size);
         field_.center(i, theta);
         const double log_z = field_.log_partition(i, theta, worker.oracle);
@@ -147,10 +179,14 @@ class Confirmation {
 
     void end(Team& team) {
         cursor_ = 0;
-        const double penalty = 0.5 * field_.l2() * norm_of_weights(team);
-        const double conjugate = 0.5 * field_.l2() * conjugate_norm_;
-        const double allowance = rounding_allowance(magnitude_ + penalty + conjugate);
-        const double primal = losses_.value() + penalty, dual = entropies_.value() - conjugate;
+        const double penalty = penalty_of_weights(team), primal = losses_.value() + penalty;
+        double allowance = rounding_allowance(magnitude_ + penalty + conjugate_),
+               dual = entropies_.value() - conjugate_;
+        if (scaled_) {
+            const double rise = entropies_.value() - along_centre_;
+            allowance = rounding_allowance(magnitude_ + penalty + std::abs(rise) + std::abs(along_centre_));
+            dual = scaled_->best(rise, std::numeric_limits<double>::quiet_NaN(), allowance, team);
+        }
         certificate_ = Certificate();
         if (!(dual <= primal + allowance)) return;  // not a number, or a defect: then nothing is certified
         certificate_.primal = primal;
@@ -164,8 +200,10 @@ class Confirmation {
     Index oracle_calls_ = 0;
     Certificate certificate_;
     CompensatedSum losses_, entropies_;
-    double magnitude_ = 0.0, conjugate_norm_ = 0.0;
-    Zeros<double> weights_;
+    double magnitude_ = 0.0;
+    double conjugate_ = 0.0, along_centre_ = 0.0;  // R*(v) where the penalty is plain; <a, v>
+    std::optional<ScaledDual> scaled_;             // otherwise
+    PenalisedWeights weights_;
     std::vector<double> entropies_of_blocks_, gaps_;
     std::vector<Worker> workers_;
     std::vector<Slot> slots_;

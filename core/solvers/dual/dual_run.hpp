@@ -18,6 +18,7 @@
 #include "solvers/dual/acceleration.hpp"
 #include "solvers/dual/confirmation.hpp"
 #include "solvers/dual/dual_method.hpp"
+#include "solvers/dual/dual_options.hpp"
 #include "solvers/parallel/prefetching.hpp"
 #include "solvers/parallel/windows.hpp"
 
@@ -44,8 +45,9 @@ class DualRun {
         windows_.begin();
         if (start_cursor_ == 0) {
             Team team(threads_);
-            write_zeros(team, weights_);
+            weights_.write_zeros(team);
             if (acceleration_.active()) acceleration_.begin(mean_radius(), team);
+            weights_.set_kappa(acceleration_.kappa(), team);
         }
         while (start_cursor_ < active) {
             const Index i = sampler_.order()[start_cursor_++];
@@ -59,10 +61,12 @@ class DualRun {
             method().initialise(sampler_.order()[start_cursor_++ - active]);
             if (deadline.passed() && start_cursor_ < 2 * active) return false;
         }
+        Team team(threads_);
+        weights_.settle(team);
         restore_dual();
-        if (!std::isfinite(seen_.conjugate_norm)) {  // the start itself is beyond floating point
+        if (!std::isfinite(dual_)) {  // the start itself is beyond floating point
             diverged_ = true;
-            std::fill(weights_.begin(), weights_.end(), 0.0);
+            weights_.write_zeros(team);
         }
         return true;
     }
@@ -79,13 +83,13 @@ class DualRun {
         while ((done < max_updates || windows_.block_left()) && !diverged_) {
             const Index in_pass = updates_ % draws_per_pass();
             if (acceleration_.active() && in_pass == 0 && updates_ > 0) {
-                windows_.take_pending(team, weights_.data());
+                windows_.take_pending(team, weights_);
                 look(team);
                 acceleration_.end_pass(sampler_.recorded_total(), seen_, weights_, team);
             }
             up_to_date_ = false;
             const Index size = windows_.advance(
-                team, draws_per_pass() - in_pass, weights_.data(), l2(), sampler_, random_,
+                team, draws_per_pass() - in_pass, weights_, l2(), sampler_, random_,
                 [this]<int Step>(Index i) __attribute__((always_inline)) { prefetch<Step>(i); },
                 [this](Visit& visit, Index member) {
                     visit.step = {0.0, entropy_[visit.block()], 0.0, 0.0, 0.0};
@@ -99,7 +103,7 @@ class DualRun {
             updates_ += size;
             if (!windows_.block_left() && deadline.passed()) break;
         }
-        windows_.take_pending(team, weights_.data());
+        windows_.take_pending(team, weights_);
         return done;
     }
 
@@ -109,7 +113,7 @@ class DualRun {
         return confirmation_.run(
             Deadline(seconds), team, windows_.own_parts(),
             [&](Index i, double* m, Index member) { return method().stored(i, m, workers_[member]); },
-            [&](Zeros<double>& w) { acceleration_.shift(w, team); });
+            [&](double unit, PenalisedWeights& w) { acceleration_.shift(unit, w, team); });
     }
 
     // Goes on from what the last complete confirm() found: weights without drift, every recorded gap exact.
@@ -141,8 +145,8 @@ class DualRun {
     bool diverged() const { return diverged_; }                     // the numbers have left floating point
 
     // The weights that the certificate speaks of, after a complete confirm(); the run's own otherwise.
-    const Zeros<double>& confirmed_weights() const { return confirmed() ? confirmation_.weights() : weights_; }
-    const Zeros<double>& weights() const { return weights_; }
+    const Zeros<double>& confirmed_weights() const { return confirmed() ? confirmation_.weights().point() : weights(); }
+    const Zeros<double>& weights() const { return weights_.point(); }
     const Certificate& certificate() const { return confirmation_.certificate(); }
     // Of the problem asked for. With acceleration they take a look at all weights, once after each run().
     double dual() {
@@ -167,7 +171,8 @@ class DualRun {
 
     // After the state of a run that differs in l2 alone has been loaded: a new run, from its marginals.
     void begin_again(double old_l2) {
-        acceleration_.begin_again(old_l2, weights_);
+        Team team(threads_);
+        acceleration_.begin_again(old_l2, weights_, team);
         method().change_l2(old_l2);
         sampler_.begin_again();
         windows_.begin_again();
@@ -180,7 +185,7 @@ class DualRun {
     void archive(Archive& archive) {
         method().archive_duals(archive);
         archive.array("entropies", entropy_);
-        archive.span("weights", weights_.data(), field_.dimension());
+        archive.span("weights", weights_.raw().data(), field_.dimension());
         archive.array("remaining", remaining_);
         sampler_.archive(archive);
         windows_.archive(archive, sampler_.order());
@@ -190,8 +195,10 @@ class DualRun {
         archive.counters("counters", {&updates_, &calls, &evaluations_, &adopted_at_, &idle_});
         dual();
         archive.scalars("numbers", {&step_total_, &dual_, &epsilon_, &remaining_total_});
-        archive.scalars("look", {&seen_.excess, &seen_.conjugate_norm, &seen_.turn});
+        archive.scalars("look", {&seen_.excess, &seen_.near, &seen_.turn});
         if (!archive.loading()) return;
+        Team team(threads_);
+        weights_.set_kappa(acceleration_.kappa(), team);
         workers_.resize(threads_);
         up_to_date_ = true;
         start_cursor_ = 2 * draws_per_pass();
@@ -200,17 +207,18 @@ class DualRun {
     }
 
    protected:
-    DualRun(const F& field, const SamplingOptions& sampling, const Concurrency& concurrency, bool accelerate)
-        : threads_(concurrency.threads),
+    DualRun(const F& field, const DualOptions& options)
+        : threads_(options.concurrency.threads),
           field_(field),
-          acceleration_(accelerate, field.l2(), field.dimension()),
-          random_(sampling.seed),
-          sampler_(sampling, active_blocks(field), field.blocks()),
-          weights_(field.dimension()),
+          penalty_{{options.l1, field.l2()}, options.centre},
+          acceleration_(options.accelerate, field.l2(), field.dimension()),
+          random_(options.sampling.seed),
+          sampler_(options.sampling, active_blocks(field), field.blocks()),
+          weights_(penalty_, field.dimension()),
           entropy_(field.blocks(), 0.0),
           remaining_(field.blocks(), 0.0),
-          windows_(field, concurrency, sampler_),
-          confirmation_(field) {}
+          windows_(field, options.concurrency, sampler_),
+          confirmation_(field, penalty_) {}
 
     // Where block i begins in an array that keeps size_of(i) numbers for each block of positive weight.
     template <class SizeOf>
@@ -221,11 +229,27 @@ class DualRun {
         return offsets;
     }
 
-    // weights += -a c_i / l2 (E_m F - F_i), the part of block i in w(mu); overwrites m.
+    // weights += -a c_i / l2 (E_m F - F_i), the part of block i in the raw weights; overwrites m.
     void add_weights(Index i, double* m, double a, Zeros<double>& weights) {
         field_.subtract_truth(i, m);
         field_.pull(i, m, direction_);
         field_.apply(weights.data(), -a * field_.sample_weight(i) / l2(), direction_);
+    }
+
+    // R*(v(epsilon)) as a function of epsilon, for raw weights epsilon a + epsilon^2 b; b may be null. Before any step.
+    auto conjugate_along(const double* a, const double* b) const {
+        const Index d = field_.dimension();
+        const double aa = squared_norm(d, a), ab = b ? dot(d, a, b) : 0.0, bb = b ? squared_norm(d, b) : 0.0;
+        return [=, this](double epsilon) {
+            if (penalty_.plain()) return 0.5 * l2() * epsilon * epsilon * (aa + epsilon * (2.0 * ab + epsilon * bb));
+            const double threshold = penalty_.net.l1 / l2();
+            double total = 0.0;
+            for (Index k = 0; k < d; ++k) {
+                const double u = epsilon * (a[k] + (b ? epsilon * b[k] : 0.0)), s = soft_threshold(u, threshold);
+                total += 0.5 * s * s + (penalty_.centre.empty() ? 0.0 : penalty_.centre[k] * u);
+            }
+            return l2() * total;
+        };
     }
 
     // Of the problem that the updates work on.
@@ -234,10 +258,11 @@ class DualRun {
     Index threads_;
     std::vector<Worker> workers_;  // one a thread
     const F& field_;
+    Penalty penalty_;
     Acceleration acceleration_;
     Random random_;
     BlockSampler sampler_;
-    Zeros<double> weights_;          // w(mu)
+    PenalisedWeights weights_;       // w(mu)
     std::vector<double> entropy_;    // H(mu_i)
     std::vector<double> remaining_;  // what the last step of each block left of its gap, times c_i
     double dual_ = 0.0, epsilon_ = 0.0;
@@ -275,17 +300,18 @@ class DualRun {
         evaluations_ += found.evaluations;
     }
 
-    // The dual value of the problem asked for, from the weights and the entropies. Where every step was taken alone and
-    // without acceleration, it is the sum of ascents.
+    // The dual value of the problem asked for, from the weights and the entropies. Where every step was taken alone, without
+    // acceleration and l1, it is the sum of ascents.
     void look(Team& team) {
         if (up_to_date_) return;
         up_to_date_ = true;
         remaining_total_ = std::accumulate(remaining_.begin(), remaining_.end(), 0.0);
-        if (!acceleration_.active() && windows_.one_by_one() && !moved_) return;
+        if (!acceleration_.active() && windows_.one_by_one() && !moved_ && penalty_.net.plain()) return;
         moved_ = false;
-        seen_ = acceleration_.look(weights_, team);
-        dual_ = -0.5 * field_.l2() * seen_.conjugate_norm;
-        for (Index i = 0; i < field_.blocks(); ++i) dual_ += field_.sample_weight(i) * entropy_[i];
+        double entropies = 0.0;
+        for (Index i = 0; i < field_.blocks(); ++i) entropies += field_.sample_weight(i) * entropy_[i];
+        seen_ = acceleration_.look(weights_, entropies, team);
+        dual_ = seen_.dual;
     }
     void look() {
         Team team(up_to_date_ ? 1 : threads_);

@@ -126,12 +126,13 @@ class Windows {
     // Whether a block has been drawn that did not fit the window before: it must be updated before the run may stop.
     bool block_left() const { return drawn_ != kNone; }
 
-    // One window of at most `most` steps; returns how many it had.
+    // One window of at most `most` steps; returns how many it had. Weights have raw(), which steps change, and point(), with
+    // which blocks are scored; where the two differ, not plain(), settle(start, length) makes the point of some raw weights.
     //     fetch.operator()<Step>(i)   brings what is kept of block i into the cache: see prefetching.hpp
     //     propose(visit, member)      finds a step
     //     record(found)               in the order of the draws
-    template <class Fetch, class Propose, class Record>
-    Index advance(Team& team, Index most, double* weights, double l2, BlockSampler& sampler, Random& random,
+    template <class Weights, class Fetch, class Propose, class Record>
+    Index advance(Team& team, Index most, Weights& weights, double l2, BlockSampler& sampler, Random& random,
                   Fetch&& fetch, Propose&& propose, Record&& record) {
         const Index size = fill(std::min(crowding_.window(), most), sampler, random, fetch);
         longest_first(field_, size, [&](Index k) { return slots_[k].block; }, schedule_);
@@ -150,7 +151,7 @@ class Windows {
                 if (team.size() > 1) prefetch_proposal(k + team.size(), size, fetch);
                 Slot& slot = slots_[schedule_[k]];
                 slot.oracle_calls = slot.evaluations = 0;
-                Visit visit(*this, slot, weights, l2, scratch_[member]);
+                Visit visit(*this, slot, weights.point().data(), l2, scratch_[member]);
                 propose(visit, member);
                 slot.factor = -slot.step.share * field_.sample_weight(slot.block) / l2;
             }
@@ -169,7 +170,8 @@ class Windows {
     }
 
     // The weights take what the last window left.
-    void take_pending(Team& team, double* weights) {
+    template <class Weights>
+    void take_pending(Team& team, Weights& weights) {
         begin_phase(team);
         team.run([&](Index member) { take_and_score(0, {member, team.size()}, weights, []<int>(Index) {}); });
         end_pending();
@@ -231,8 +233,9 @@ class Windows {
 
     // A part of the weights takes the steps of the last window; then the thread computes what the part adds to the potentials
     // of the next `size` blocks.
-    template <class Fetch>
-    void take_and_score(Index size, const Part& part, double* weights, Fetch&& fetch) {
+    template <class Weights, class Fetch>
+    void take_and_score(Index size, const Part& part, Weights& weights, Fetch&& fetch) {
+        const double* point = weights.point().data();
         prefetch_part<1>(0, size, part);
         prefetch_part<1>(1, size, part);
         if (part.count > 1) prefetch_proposal(part.index, size, fetch);
@@ -240,14 +243,17 @@ class Windows {
             if (k + 1 < pending_size_ && pending_[k + 1].step.size > 0.0) shared_.prefetch_change(pending_[k + 1]);
             if (!(pending_[k].step.size > 0.0)) continue;
             if (measured_)
-                products_[part.index] += shared_.product(pending_[k], weights, part, scratch_[part.index].potentials);
-            shared_.take(pending_[k], weights, part);
+                products_[part.index] += shared_.product(pending_[k], point, part, scratch_[part.index].potentials);
+            shared_.take(pending_[k], weights.raw().data(), part);
+            if (!weights.plain())
+                field_.for_each_range_of(
+                    pending_[k].block, [&](Index start, Index length) { weights.settle(start, length); }, part);
         }
         prefetch_part<2>(0, size, part);
         for (Index k = 0; k < size; ++k) {
             prefetch_part<2>(k + 1, size, part);
             prefetch_part<1>(k + 2, size, part);
-            shared_.score_part(slots_[schedule_[k]], weights, part);
+            shared_.score_part(slots_[schedule_[k]], point, part);
             scored_.reached(part.index, k + 1);
         }
     }

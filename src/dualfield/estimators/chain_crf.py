@@ -78,8 +78,8 @@ class ChainCRF(ChainParameters, ChainModel):
     verbose : int
         0 is quiet, 1 shows a progress bar.
     l1 : float
-        Strength of the penalty that makes weights exactly zero, CRFsuite's ``c1``. Only L-BFGS takes one, as OWL-QN,
-        and "auto" then picks it. The model keeps the weights that are not zero, and their attributes, alone.
+        Strength of the penalty that makes weights exactly zero, CRFsuite's ``c1``. OEG, SDCA and L-BFGS (as OWL-QN)
+        take one. The model keeps the weights that are not zero, and their attributes, alone.
     constraints : Constraints, "bio", "iobes" or None
         Which first and last labels and which transitions are allowed, in training and prediction. "bio" and "iobes"
         read the rules of these schemes off the labels.

@@ -57,8 +57,7 @@ class SoftmaxRegression(ClassifierMixin, Estimator, StoredModel):
     verbose : int
         0 is quiet, 1 shows a progress bar.
     l1 : float
-        Strength of the penalty that makes weights exactly zero. Only L-BFGS takes one, as OWL-QN, and "auto" then
-        picks it.
+        Strength of the penalty that makes weights exactly zero. OEG, SDCA and L-BFGS (as OWL-QN) take one.
 
     Attributes
     ----------

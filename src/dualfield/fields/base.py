@@ -25,7 +25,6 @@ __all__ = [
     "check_l1",
     "check_l2",
     "check_label_count",
-    "only_with_l1",
 ]
 
 # What fields offer to solvers, by their inference.
@@ -141,11 +140,6 @@ class Field(ABC):
         if array.shape != (self.dimension,):
             raise ValueError(f"{self.name} has {self.dimension} weights; got an array of shape {array.shape}.")
         return array
-
-
-def only_with_l1(default: Choice, l1: float) -> Choice:
-    """The solver that "auto" stands for: of those that take l1 there is only one."""
-    return Choice("lbfgs", "it is the only one that takes an l1 penalty") if l1 > 0 else default
 
 
 def check_label_count(n_labels: int) -> None:

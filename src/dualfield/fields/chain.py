@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dualfield.core_arrays import check_sample_weight, frozen
 from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
-from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_label_count, only_with_l1
+from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_label_count
 from dualfield.labels import encode_allowed, encode_partial_labels, resolve_constraints
 from dualfield.models.chain_layout import ChainLayout
 from dualfield.models.chain_masks import check_labels, observed_among
@@ -148,7 +148,7 @@ class Chain(Field):
             choice = _default_solver(len(self.encoded))
         else:
             choice = Choice("lbfgs", "with partial labels the objective is not convex, so it has no dual")
-        self.default_solver = only_with_l1(choice, self.l1)
+        self.default_solver = choice
 
     def with_l2(self, l2: float) -> Chain:
         """The same sequences under another penalty."""
@@ -166,7 +166,7 @@ class Chain(Field):
         """
         other = copy(self)
         other.centre = None if centre is None else self._checked(centre).copy()
-        other.default_solver = Choice("lbfgs", "it is the only one that takes a penalty about given weights")
+        other.default_solver = Choice("lbfgs", "it begins at the given weights")
         return other
 
     def certifies(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from dualfield import _core
 from dualfield.core_arrays import as_numbers, check_sample_weight, contiguous, frozen
-from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2, only_with_l1
+from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2
 from dualfield.fields.distinct_rows import distinct_rows
 
 __all__ = ["Multiclass", "compile_rows"]
@@ -41,7 +41,7 @@ class Multiclass(Field):
     sample_weight : array, shape (n,), optional
         The ``c_i``, not negative.
     l1 : float
-        Strength of the penalty that makes weights exactly zero; only :class:`dualfield.LBFGS` takes one.
+        Strength of the penalty that makes weights exactly zero.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Multiclass(Field):
         )
         self.codes = frozen(self.codes, np.int32)
         self.core = compile_rows(self.rows, len(self.classes), bool(bias), self.codes, self.sample_weight, self.l2)
-        self.default_solver = only_with_l1(_default_solver(self.rows), self.l1)
+        self.default_solver = _default_solver(self.rows)
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
 
     def with_l2(self, l2: float) -> Multiclass:

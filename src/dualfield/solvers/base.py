@@ -195,7 +195,7 @@ class Solver(ABC):
         for penalty, present, shown in asked:
             if present and penalty not in self.takes:
                 what = f"the penalty {shown}" if penalty == "l1" else f"a penalty about {shown}"
-                raise TypeError(f"{self.name} cannot minimise {what}; use solver='lbfgs', or 'auto', which picks it.")
+                raise TypeError(f"{self.name} cannot minimise {what}; use solver='auto', 'oeg', 'sdca' or 'lbfgs'.")
         missing = sorted(self.needs - field.offers)
         if missing:
             instead = f"; {field.instead}" if field.instead else ""

@@ -40,6 +40,7 @@ class DualSolver(Solver):
     n_jobs: int | None = None
     memory: Memory = "auto"
 
+    takes: ClassVar[frozenset[str]] = frozenset({"l1", "centre"})
     samplings: ClassVar[tuple[str, ...]] = ("gap", "uniform", "importance", "gap*importance", "max", "safemax")
 
     def __post_init__(self) -> None:
@@ -51,6 +52,15 @@ class DualSolver(Solver):
             raise ValueError(f"{self.name}: accelerate must be True or False; got {self.accelerate!r}.")
         thread_count(self.n_jobs, self.name)
         one_of(self.name, "memory", self.memory, ("auto", "float32", "float64"))
+
+    def check(self, field: Field) -> None:
+        """Refuse a field that lacks something, by name."""
+        super().check(field)
+        if field.l2 == 0 and not self.accelerate:
+            raise TypeError(
+                f"{self.name} without acceleration needs l2 > 0, since the weights of its marginals are divided by l2; "
+                "set accelerate=True, or use solver='lbfgs'."
+            )
 
     @abstractmethod
     def bind(self, field: Field, seed: int, single: bool) -> Any:
@@ -77,7 +87,8 @@ class DualSolver(Solver):
     def check_memory(self, field: Field, single: bool) -> None:
         """Refuse a field whose duals, and the weights that go with them, do not fit."""
         duals = (4 if single else 8) * self.kept_numbers(field)
-        weights = (16 + (8 if self.accelerate else 0)) * field.dimension  # w, w confirmed; centre and last weights
+        kept = 16 if field.l1 > 0 or field.centre is not None else 8  # w, and where it differs v / l2
+        weights = (2 * kept + (8 if self.accelerate else 0)) * field.dimension  # confirmed too; centre and last weights
         leaner = "" if single else "memory='float32', "
         check_memory(
             duals + weights,
@@ -89,6 +100,8 @@ class DualSolver(Solver):
         """What the compiled run of every method on the dual is told; ``single``: duals in single precision."""
         threads = min(thread_count(self.n_jobs, self.name), max(1, field.n_blocks // LEAST_BLOCKS_OF_A_THREAD))
         return {
+            "l1": float(field.l1),
+            "centre": field.centre,
             "sampling": self.sampling,
             "non_uniformity": float(self.non_uniformity),
             "permutation_every": 0 if self.sampling == "uniform" else int(self.permutation_every),

@@ -208,7 +208,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const SamplingOptions sampling{rules[choices.size(1)], 0.8, 3, 0};
     const Concurrency one{1, 4};
     const auto precision = option ? Precision::kSingle : Precision::kDouble;
-    const DualOptions options{sampling, one, option, precision};
+    const DualOptions options{option ? 0.1 : 0.0, {}, sampling, one, option, precision};
     const auto gradients = static_cast<GradientSampling>(choices.size(2));
     switch (choices.size(10)) {
         case 0:

@@ -42,7 +42,7 @@ class CRF(BaseEstimator):
     Parameters
     ----------
     algorithm : {"lbfgs", "l2sgd", "ap"}
-        "lbfgs", the default: what ``ChainCRF`` takes for this objective, OWL-QN with c1. "l2sgd": averaged stochastic
+        "lbfgs", the default: what ``ChainCRF`` takes for this objective, mostly OEG. "l2sgd": averaged stochastic
         gradient descent on it. "ap": the averaged perceptron. "pa" and "arow" are refused.
     min_freq : float
         Weights of pairs that are less frequent are left out.
@@ -52,11 +52,12 @@ class CRF(BaseEstimator):
         The penalties, by default 0 and 1; one of them must be positive.
     max_iterations : int
         The most passes over the data, by default 10000 ("lbfgs"), 1000 ("l2sgd"), 100 ("ap"). A number given here is
-        taken as wanted: there is no warning where it ends training.
-    num_memories : int
-        The past steps that OWL-QN remembers, by default 6; without c1 of no effect.
+        taken as wanted: there is no warning where it ends training. With c1, and 20 iterations or more, up to 500
+        passes are made where they can prove the distance below, and 200 elsewhere: no loss is to be worse than
+        CRFsuite's.
     delta : float
-        "lbfgs": training ends at a proven relative distance of ``100 · delta``, by default 1e-3. "l2sgd": also when
+        "lbfgs": training ends at a proven relative distance of ``100 · delta``, by default 1e-3, and of at most 1e-4
+        with c1. "l2sgd": also when
         ``period`` passes lower the objective by less than this share.
     period : int
         How often "l2sgd" looks, by default every 10 passes.
@@ -64,7 +65,7 @@ class CRF(BaseEstimator):
         Whether to show a progress bar.
     model_filename : str
         A file of ``ChainCRF.save``: ``fit`` writes it, and without ``fit`` the model is read from it.
-    epsilon, linesearch, max_linesearch, keep_tempfiles
+    epsilon, num_memories, linesearch, max_linesearch, keep_tempfiles
         Of no effect: they steer how CRFsuite approaches the optimum, and there are no temporary files.
     calibration_eta, calibration_rate, calibration_samples, calibration_candidates, calibration_max_trials
         Of no effect: "l2sgd" looks for its step by itself.

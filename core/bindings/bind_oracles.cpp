@@ -1,4 +1,6 @@
 // Inference on potentials given as arrays, and the duality functions on tables of marginals.
+#include <nanobind/stl/string.h>
+
 #include "bindings/chain_arrays.hpp"
 #include "duality/line_search.hpp"
 #include "oracles/chain_kbest.hpp"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from dualfield.solvers import Solver
-from tests.zoo import PROBLEMS, RELAXED, problem
+from tests.zoo import ELASTIC, PROBLEMS, RELAXED, problem
 
 # How long an example takes says more about the machine's load than about the code.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -51,7 +51,7 @@ def _pair(item: pytest.Item) -> tuple[Solver, str] | None:
     """The solver and the problem that a test is about."""
     params = getattr(getattr(item, "callspec", None), "params", {})
     solver, name = params.get("solver"), params.get("name")
-    return (solver, name) if isinstance(solver, Solver) and name in PROBLEMS | RELAXED else None
+    return (solver, name) if isinstance(solver, Solver) and name in PROBLEMS | ELASTIC | RELAXED else None
 
 
 def _refused(item: pytest.Item) -> bool:

@@ -63,9 +63,9 @@ def test_a_model_without_zeros_predicts_as_one_with_them(features: str, form: An
     X, y = labelled_sequences(40)
     X = form(X)
     options: dict[str, Any] = {"state_features": features, "transitions": features}
-    crf = ChainCRF(l1=1.0, l2=0.5, **options).fit(X, y)
+    crf = ChainCRF(l1=1.0, l2=0.5, random_state=0, **options).fit(X, y)
     field = fields.Chain(X, y, 0.5, l1=1.0, **options)
-    solution = solve(field)
+    solution = solve(field, random_state=0)
     kept = crf.n_nonzero_weights_
     assert kept == np.count_nonzero(solution.weights) < field.dimension
     assert len(crf.weights_) <= kept + 3 * len(crf.classes_)  # bias, begin and end weights stay
@@ -118,18 +118,19 @@ def test_nothing_left_is_a_model_too(data: tuple[Any, Any], tmp_path: Path) -> N
 
 def test_copies_of_a_sparse_model_work(data: tuple[Any, Any]) -> None:
     X, y = data
-    crf = ChainCRF(l1=0.5, l2=0.1).fit(X, y)
+    crf = ChainCRF(l1=0.5, l2=0.1, random_state=0).fit(X, y)
     assert pickle.loads(pickle.dumps(crf)).predict(X) == crf.predict(X)
     assert clone(crf).fit(X, y).solution_.primal == crf.solution_.primal
 
 
 def test_warm_starts_go_on(data: tuple[Any, Any]) -> None:
-    crf = ChainCRF(l1=0.5, l2=0.1, tol=1e-2, warm_start=True).fit(*data)
+    crf = ChainCRF(l1=0.5, l2=0.1, tol=1e-2, warm_start=True, random_state=0).fit(*data)
     first = crf.solution_.passes
     crf.set_params(tol=1e-5).fit(*data)
-    fresh = ChainCRF(l1=0.5, l2=0.1, tol=1e-5).fit(*data)
-    assert crf.solution_.passes == fresh.solution_.passes - first
-    np.testing.assert_array_equal(crf.weights_, fresh.weights_)
+    fresh = ChainCRF(l1=0.5, l2=0.1, tol=1e-5, random_state=0).fit(*data)
+    assert crf.solution_.status == "converged"
+    assert first + crf.solution_.passes <= fresh.solution_.passes + 3  # a confirmation more changes the way a little
+    assert crf.solution_.primal == pytest.approx(fresh.solution_.primal, rel=2e-5)
 
 
 def test_zero_l1_changes_nothing(data: tuple[Any, Any]) -> None:
@@ -138,9 +139,9 @@ def test_zero_l1_changes_nothing(data: tuple[Any, Any]) -> None:
     assert one.layout_.rows is None
 
 
-@pytest.mark.parametrize("solver", ["sdca", "oeg", "sgd", "perceptron"])
+@pytest.mark.parametrize("solver", ["sag", "sgd", "perceptron"])
 def test_other_solvers_are_refused(solver: str, data: tuple[Any, Any]) -> None:
-    with pytest.raises(TypeError, match=r"cannot minimise the penalty l1=0\.5; use solver='lbfgs'"):
+    with pytest.raises(TypeError, match=r"cannot minimise the penalty l1=0\.5; use solver='auto'"):
         ChainCRF(l1=0.5, solver=solver).fit(*data)
 
 

@@ -192,11 +192,21 @@ def test_a_warm_start_is_not_confused_by_it() -> None:
 
 def test_a_solver_that_cannot_is_refused() -> None:
     X, y = word_sequences(20)
-    crf = ChainCRF(solver="sdca", random_state=0).fit(X, y)
+    crf = ChainCRF(solver="sag", random_state=0).fit(X, y)
     weights = crf.weights_.copy()
-    with pytest.raises(TypeError, match="SDCA cannot minimise a penalty about given weights; use solver='lbfgs'"):
+    with pytest.raises(TypeError, match="SAG cannot minimise a penalty about given weights; use solver='auto'"):
         crf.partial_fit(*new_batch())
     np.testing.assert_array_equal(crf.weights_, weights)
+
+
+def test_a_method_on_the_dual_goes_on_too() -> None:
+    X, y = word_sequences(20)
+    one, other = (ChainCRF(solver=solver, random_state=0, tol=1e-9).fit(X, y) for solver in ("sdca", "lbfgs"))
+    np.testing.assert_allclose(one.weights_, other.weights_, atol=1e-3)
+    for crf in (one, other):
+        crf.partial_fit(*new_batch())
+    assert one.solution_.primal == pytest.approx(other.solution_.primal, rel=1e-3)
+    np.testing.assert_allclose(one.weights_, other.weights_, atol=1e-2)
 
 
 def test_other_kinds_of_weights_are_refused() -> None:

@@ -138,6 +138,6 @@ def test_its_options_go_by_keyword_and_are_checked(extension: Any) -> None:
     field = coins(extension)
     with pytest.raises(ValueError, match="caution must be at least 1"):
         Cautious(extension=extension, caution=0.5).bind(field, 0, single=False)
-    with pytest.raises(TypeError, match="the option sampling is missing"):
+    with pytest.raises(TypeError, match="the option l1 is missing"):
         extension.Cautious(field.core, caution=1.0)
     assert isinstance(solvers.SDCA().bind(field, 0, single=False).updates, int)

@@ -13,11 +13,11 @@ from dualfield import LBFGS, SDCA, Progress, Solution, fields, solve
 from dualfield.fields import Field
 from dualfield.solvers import Solver
 from dualfield.solvers.dual import DualSolver
-from tests.zoo import CONVERGENT, PROBLEMS, RELAXED, SOLVERS, dense_sequences, points, problem, reference
+from tests.zoo import CONVERGENT, ELASTIC, PROBLEMS, RELAXED, SOLVERS, dense_sequences, points, problem, reference
 
 every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 every_convergent_solver = pytest.mark.parametrize("solver", CONVERGENT, ids=repr)
-every_problem = pytest.mark.parametrize("name", PROBLEMS | RELAXED)
+every_problem = pytest.mark.parametrize("name", PROBLEMS | ELASTIC | RELAXED)
 some_problems = pytest.mark.parametrize("name", ["chain-words", "chain-weighted", "multiclass-dense"])
 
 

@@ -13,7 +13,7 @@ from dualfield.features import Encoded, EncodedGraphs, encode
 from dualfield.features.vocabulary import NumberedColumns
 from dualfield.fields import Field
 from dualfield.labels import EncodedLabels
-from tests.zoo import PROBLEMS, RELAXED, SOLVERS, dense_sequences, problem, word_sequences
+from tests.zoo import ELASTIC, PROBLEMS, RELAXED, SOLVERS, dense_sequences, problem, word_sequences
 
 
 def test_a_state_in_use_refuses_another_thread() -> None:
@@ -129,7 +129,7 @@ def test_encoded_graphs_do_not_follow_the_arrays_they_were_made_of() -> None:
     assert field.primal(np.ones(field.dimension)) == before
 
 
-@pytest.mark.parametrize("name", PROBLEMS | RELAXED)
+@pytest.mark.parametrize("name", PROBLEMS | ELASTIC | RELAXED)
 def test_nobody_can_change_the_indices_of_a_field(name: str) -> None:
     field: Field = problem(name)
     encoded = getattr(field, "encoded", None)

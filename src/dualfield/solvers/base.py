@@ -155,6 +155,8 @@ class MarginalsRun(Run):
         return run
 
     def begin_at(self, weights: npt.NDArray[np.float64]) -> None:
+        if self.field.centre is not None and np.array_equal(weights, self.field.centre):
+            return  # the penalty keeps it near them anyway
         raise TypeError(
             f"{self.solver.name} cannot start at given weights: its weights belong to marginals; "
             "leave start out, or take a solver on the primal such as 'lbfgs'."

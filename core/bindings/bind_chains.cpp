@@ -2,7 +2,7 @@
 // with constraints or with labels known in part view a chain, and keep it alive.
 #include "bindings/chain_queries.hpp"
 #include "bindings/field_arrays.hpp"
-#include "fields/conditioned_chain.hpp"
+#include "fields/bigram_chain.hpp"
 #include "fields/partial_chain.hpp"
 #include "fields/prediction.hpp"
 
@@ -99,7 +99,7 @@ void bind_free_chains(nb::module_& m) {
             nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>());
 }
 
-void bind_conditioned(nb::module_& m) {
+void bind_bigrams(nb::module_& m) {
     nb::class_<PairRows>(m, "PairRows", "Which pairs of labels have a weight with each attribute; checked once.")
         .def(
             "__init__",
@@ -126,12 +126,12 @@ void bind_conditioned(nb::module_& m) {
             },
             "attributes"_a, "labels"_a, "starts"_a.noconvert().none(), "pairs"_a.noconvert());
 
-    nb::class_<ConditionedChain, FreeChain>(m, "ConditionedChain", "A chain with attributes of pairs of labels.")
+    nb::class_<BigramChain, FreeChain>(m, "BigramChain", "A chain with attributes of pairs of labels.")
         .def(
             "__init__",
-            [](ConditionedChain* self, const FreeChain& chain, Vector<Index> indptr, Vector<std::int32_t> indices,
+            [](BigramChain* self, const FreeChain& chain, Vector<Index> indptr, Vector<std::int32_t> indices,
                Values values, const PairRows& rows) {
-                require(dynamic_cast<const ConditionedChain*>(&chain) == nullptr, "the chain has attributes of pairs");
+                require(dynamic_cast<const BigramChain*>(&chain) == nullptr, "the chain has attributes of pairs");
                 const Attributes& nodes = chain.attributes();
                 const Index positions = nodes.positions();
                 require(rows.labels() == chain.labels(), "the rows of pairs are of other labels");
@@ -139,10 +139,10 @@ void bind_conditioned(nb::module_& m) {
                 for (Index i = 0; i < nodes.blocks; ++i)
                     require(indptr.data()[nodes.offsets[i]] == indptr.data()[nodes.offsets[i] + 1],
                             "the first position of a block has no pair, so it can have no attributes of one");
-                new (self) ConditionedChain(chain,
-                                            {nodes.blocks, nodes.offsets, indptr.data(), indices.data(),
-                                             data_or_null(values), rows.attributes()},
-                                            rows);
+                new (self) BigramChain(chain,
+                                       {nodes.blocks, nodes.offsets, indptr.data(), indices.data(),
+                                        data_or_null(values), rows.attributes()},
+                                       rows);
             },
             "chain"_a, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(), "rows"_a,
             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
@@ -208,7 +208,7 @@ void bind_constrained(nb::module_& m) {
 void bind_chains(nb::module_& m) {
     bind_chain_queries(m);
     bind_free_chains(m);
-    bind_conditioned(m);
+    bind_bigrams(m);
     bind_constrained(m);
     m.def(
         "observed_pairs",

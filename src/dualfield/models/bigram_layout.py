@@ -157,7 +157,7 @@ class BigramLayout:
 
     def compile(self, chain: Any, bigrams: Encoded) -> Any:
         """The compiled chain with these weights added to its own."""
-        return _core.ConditionedChain(chain, bigrams.indptr, bigrams.indices, bigrams.values, self._rows)
+        return _core.BigramChain(chain, bigrams.indptr, bigrams.indices, bigrams.values, self._rows)
 
 
 def _entries(bigrams: Encoded) -> tuple[Int64Array, Int64Array]:

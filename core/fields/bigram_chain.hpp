@@ -2,21 +2,20 @@
 // that its attributes have with the pair of labels.
 //
 // Weights:  [ those of the chain | attribute x pair of labels ].
-// Compact:  [ that of the chain | the block's attributes x pairs ], see pair_features.hpp; for an oracle it becomes a matrix
+// Compact:  [ that of the chain | the block's attributes x pairs ], see bigram_features.hpp; for an oracle it becomes a matrix
 //           for each edge.
 // Table:    that of the chain.
 #pragma once
 
+#include "fields/bigram_features.hpp"
 #include "fields/chain_field.hpp"
-#include "fields/pair_features.hpp"
 
 namespace dualfield {
 
-class ConditionedChain final : public FreeChain {
+class BigramChain final : public FreeChain {
    public:
     // Needs the chain and the rows as long as it lives; `data` has the chain's blocks and positions.
-    ConditionedChain(const FreeChain& chain, Attributes data, const PairRows& rows)
-        : chain_(chain), pairs_(data, rows) {}
+    BigramChain(const FreeChain& chain, Attributes data, const PairRows& rows) : chain_(chain), pairs_(data, rows) {}
 
     bool labelled() const override { return chain_.labelled(); }
     Index blocks() const override { return chain_.blocks(); }
@@ -233,7 +232,7 @@ class ConditionedChain final : public FreeChain {
     }
 
     const FreeChain& chain_;
-    PairFeatures pairs_;
+    BigramFeatures pairs_;
 };
 
 }  // namespace dualfield

@@ -278,7 +278,7 @@ def plain_core() -> Any:
 )
 def test_the_core_refuses_bigrams_that_do_not_fit(changes: Any, match: str) -> None:
     with pytest.raises(ValueError, match=match):
-        _core.ConditionedChain(plain_core(), **arrays(**changes), rows=rows())
+        _core.BigramChain(plain_core(), **arrays(**changes), rows=rows())
 
 
 @pytest.mark.parametrize(
@@ -300,9 +300,9 @@ def test_the_core_refuses_rows_that_do_not_fit(changes: Any, match: str) -> None
 
 def test_the_core_refuses_rows_of_other_labels() -> None:
     with pytest.raises(ValueError, match="the rows of pairs are of other labels"):
-        _core.ConditionedChain(plain_core(), **arrays(), rows=rows(labels=3))
+        _core.BigramChain(plain_core(), **arrays(), rows=rows(labels=3))
 
 
-def test_a_conditioned_chain_keeps_what_it_views_alive() -> None:
-    core = _core.ConditionedChain(plain_core(), **arrays(), rows=rows())
+def test_a_bigram_chain_keeps_what_it_views_alive() -> None:
+    core = _core.BigramChain(plain_core(), **arrays(), rows=rows())
     assert core.decode(np.zeros(core.dimension), 0, 2).shape == (3,)

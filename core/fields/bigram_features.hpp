@@ -46,10 +46,10 @@ class PairRows {
     std::vector<std::int32_t> pairs_;
 };
 
-class PairFeatures {
+class BigramFeatures {
    public:
     // Position t of a block has the attributes of the edge from t - 1; the first has none. Needs `rows` as long as it lives.
-    PairFeatures(Attributes data, const PairRows& rows) : data_(data), rows_(rows) {
+    BigramFeatures(Attributes data, const PairRows& rows) : data_(data), rows_(rows) {
         blocks_.reserve(data.blocks + 1);
         blocks_.push_back(0);
         entries_.resize(data.indptr[data.positions()]);

@@ -63,13 +63,10 @@ inline void mix(Index n, double a, const double* x, const double* y, double* z) 
 }
 
 // x moved towards zero by at most t
-inline double soft_threshold(double x, double t) { return x - std::clamp(x, -t, t); }
+inline double soft_threshold(double x, double t) { return x - (x < -t ? -t : (x > t ? t : x)); }
 inline void soft_threshold(Index n, double t, const double* x, double* out) {
 #pragma omp simd
-    for (Index k = 0; k < n; ++k) {
-        const double inside = x[k] < -t ? -t : (x[k] > t ? t : x[k]);
-        out[k] = x[k] - inside;
-    }
+    for (Index k = 0; k < n; ++k) out[k] = soft_threshold(x[k], t);
 }
 
 // z = x + y

@@ -196,7 +196,8 @@ class LBFGS {
     // Lets the sample grow after a step: the new blocks at weights_, in slices.
     bool extend(const Deadline& deadline, Index last_visit, Team& team) {
         if (cursor_ == 0) {
-            next_sample_ = std::min(total(), static_cast<Index>(growth_ * static_cast<double>(sample_)) + 1);
+            const double grown = growth_ * static_cast<double>(sample_);
+            next_sample_ = grown < static_cast<double>(total()) ? static_cast<Index>(grown) + 1 : total();
             cursor_ = sample_;
             team.over_ranges(field_.dimension(), [&](Index first, Index end) {
                 std::fill(trial_gradient_.begin() + first, trial_gradient_.begin() + end, 0.0);

@@ -253,6 +253,7 @@ def test_bad_parameters_are_refused(kind: Any, parameters: dict[str, Any], match
         ({"max_sweeps": 0}, "max_sweeps must be a positive integer; got 0"),
         ({"inference_tol": 0.0}, "inference_tol must be a positive finite number; got 0.0"),
         ({"inference_tol": np.nan}, "inference_tol must be a positive finite number; got nan"),
+        ({"inference_tol": 10**400}, "inference_tol must be a positive finite number"),
     ],
 )
 def test_bad_inference_is_refused(parameters: dict[str, Any], match: str) -> None:

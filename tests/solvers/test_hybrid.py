@@ -149,3 +149,10 @@ def test_it_needs_less_work_than_lbfgs_for_a_rough_answer() -> None:
         ).passes
 
     assert passes(Hybrid(first_sample=50)) < passes(LBFGS())
+
+
+def test_a_growth_beyond_all_numbers_takes_every_block_at_once() -> None:
+    field = problem("chain-words")
+    solution = solve(field, Hybrid(first_sample=1, growth=1e154), tol=1e-6, max_passes=200, random_state=0)
+    assert solution.status == "converged"
+    assert solution.primal == pytest.approx(reference("chain-words").primal, rel=1e-5)

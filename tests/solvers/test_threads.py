@@ -34,7 +34,7 @@ def after(core: Any, passes: int) -> tuple[npt.NDArray[np.float64], float]:
 
 def made(field: Field, method: str, threads: int, window: int) -> Any:
     draws = {"sampling": "gap", "non_uniformity": 0.8, "permutation_every": 3, "seed": 5}
-    shared = {**draws, "threads": threads, "window": window, "precision": "double"}
+    shared = {**draws, "l1": 0.0, "centre": None, "threads": threads, "window": window, "precision": "double"}
     if method == "OEG":
         return compiled(method, field, **shared, accelerate=True, secant=True)
     steps = {"step": "newton", "subprecision": 1e-3, "step_size": 0.0, "init": "mixture", "epsilon": 0.0}
@@ -236,7 +236,7 @@ def test_named_solvers_take_the_threads_that_are_asked_for() -> None:
     assert resolve(SDCA(), auto, 1) == resolve("sdca", auto) == SDCA()
 
     def threads_and_window(solver: Any, n_blocks: int) -> tuple[int, int]:
-        field: Any = SimpleNamespace(n_blocks=n_blocks)
+        field: Any = SimpleNamespace(n_blocks=n_blocks, l1=0.0, centre=None)
         options = solver._options(field, 0, single=False)
         return options["threads"], options["window"]
 

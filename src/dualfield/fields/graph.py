@@ -15,7 +15,7 @@ from dualfield import _core
 from dualfield.core_arrays import check_sample_weight, frozen
 from dualfield.features import EncodedGraphs, EncodedGrids, encode_graph_labels, encode_graphs
 from dualfield.fields.base import APPROXIMATE, EXACT, PER_CLIQUE, Choice, Field, check_l2, check_label_count
-from dualfield.given_numbers import check_integer
+from dualfield.given_numbers import as_float, check_integer
 from dualfield.models.graph_layout import GraphLayout
 from dualfield.solution import Certificate
 
@@ -62,9 +62,9 @@ class GraphInference:
             raise ValueError(f"inference must be {names}; got {self.method!r}.")
         check_integer("table_budget", self.table_budget, 1, "a positive integer")
         check_integer("max_sweeps", self.max_sweeps, 1, "a positive integer", most=2**31 - 1)
-        if not _is_number(self.damping) or not 0 <= self.damping < 1:
+        if not _is_number(self.damping) or not 0 <= as_float(self.damping) < 1:
             raise ValueError(f"damping must be a number in [0, 1); got {self.damping!r}.")
-        if not _is_number(self.tolerance) or not 0 < self.tolerance < math.inf:
+        if not _is_number(self.tolerance) or not 0 < as_float(self.tolerance) < math.inf:
             raise ValueError(f"inference_tol must be a positive finite number; got {self.tolerance!r}.")
 
     @property

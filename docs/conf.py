@@ -78,6 +78,7 @@ include_patterns = [
     "docs/*.md",
     "docs/reference/*.md",
     "benchmarks/README.md",
+    "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",

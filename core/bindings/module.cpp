@@ -17,6 +17,7 @@ void bind_runs(nanobind::module_& m);
 void bind_clique_solvers(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tagging(nanobind::module_& m);
+void bind_attributes(nanobind::module_& m);
 void bind_attribute_files(nanobind::module_& m);
 void bind_model_checks(nanobind::module_& m);
 void bind_methods(nanobind::module_& m);
@@ -56,6 +57,7 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     dualfield::bind_clique_solvers(m);
     dualfield::bind_text(m);
     dualfield::bind_tagging(m);
+    dualfield::bind_attributes(m);
     dualfield::bind_attribute_files(m);
     dualfield::bind_model_checks(m);
     dualfield::bind_methods(m);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +16,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
 from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
+from dualfield.features.sequences.attributes import zero_attributes
 
 # python-crfsuite reads C strings: no NUL, nothing that UTF-8 refuses. Without ":" in keys no paths collide.
 texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=4)
@@ -248,3 +249,48 @@ def test_data_of_another_kind_than_the_model_is_refused(
 @pytest.mark.parametrize("make", [lambda rows: rows, tuple, iter, lambda rows: (row for row in rows)])
 def test_any_iterable_of_positions_is_a_sequence(make: Callable[[list[list[str]]], Any]) -> None:
     assert encode([make([["a"], ["b"]])]).lengths.tolist() == [2]
+
+
+class Fields(Mapping[str, Any]):
+    """A mapping that is no dict."""
+
+    def __init__(self, **items: Any) -> None:
+        self._items = items
+
+    def __getitem__(self, key: str) -> Any:
+        return self._items[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+def test_other_mappings_are_read_like_dicts() -> None:
+    assert first_position(encode([[Fields(word="a", size=2)]])) == {"word:a": 1.0, "size": 2.0}
+
+
+def test_lone_surrogates_and_characters_beyond_ascii_keep_apart() -> None:
+    names = ["\ud800", "ü", "u\u0308", "日本", "\U0001f600", "a\x00b", ""]
+    encoded = encode([[dict.fromkeys(names, 1.0)], [{name: name for name in names}]])
+    assert encoded.vocabulary.names == [*names, *(f"{name}:{name}" for name in names)]
+
+
+@given(st.lists(st.dictionaries(keys, numbers | texts, max_size=4), min_size=1, max_size=4))
+def test_zeros_are_found_where_they_are(positions: list[dict[str, Any]]) -> None:
+    vocabulary = encode([positions]).vocabulary
+    assert isinstance(vocabulary, Vocabulary)
+    places, attributes = zero_attributes([positions], vocabulary)
+    expected = [(t, key) for t, p in enumerate(positions) for key, v in p.items() if not isinstance(v, str) and v == 0]
+    assert [(t, vocabulary.names[a]) for t, a in zip(places.tolist(), attributes.tolist(), strict=True)] == expected
+
+
+def test_a_mistake_late_in_the_data_is_named_with_its_place() -> None:
+    good = [[{"a": 1}]] * 1000
+    with pytest.raises(ValueError, match="attribute 'b' at position 1 of sequence 1000 has the value nan"):
+        encode([*good, [{"a": 1}, {"b": float("nan")}]])
+    with pytest.raises(ValueError, match="position 0 of sequence 1000: a value is too large"):
+        encode([*good, [{"a": 10**400}]])
+    with pytest.raises(TypeError, match="position 0 of sequence 1000: the value at key 'a' is of type object"):
+        encode([*good, [{"a": object()}]])

@@ -8,17 +8,19 @@ pairs whose values sum to less than zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dualfield.features import Encoded, NumberedColumns
+from dualfield.features.sequences.attributes import zero_attributes
 from dualfield.fields.base import check_label_count
 from dualfield.models import ChainLayout, ChainSpec
 
 __all__ = ["crfsuite_layout"]
+
+_DENSE = 4  # numbers for each entry of the data that a table of all pairs may have
 
 
 def crfsuite_layout(
@@ -72,7 +74,12 @@ def _state_frequencies(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """The pairs (attribute · K + label) that occur, in increasing order, and the sums of their values."""
     label_of_entry = np.repeat(codes.astype(np.int64), np.diff(encoded.indptr))
-    keys, place = np.unique(encoded.indices * np.int64(n_labels) + label_of_entry, return_inverse=True)
+    pairs = encoded.indices * np.int64(n_labels) + label_of_entry
+    n_pairs = len(encoded.vocabulary) * n_labels
+    if n_pairs <= _DENSE * len(pairs):  # then counting is faster than sorting
+        keys = np.flatnonzero(np.bincount(pairs, minlength=n_pairs))
+        return keys, np.bincount(pairs, weights=encoded.values, minlength=n_pairs)[keys].astype(np.float64)
+    keys, place = np.unique(pairs, return_inverse=True)
     sums = np.bincount(place, weights=encoded.values, minlength=len(keys))
     return keys, sums.astype(np.float64)
 
@@ -82,20 +89,5 @@ def _zero_pairs(X: list[Any], encoded: Encoded, codes: npt.NDArray[np.int32], n_
     vocabulary = encoded.vocabulary
     if isinstance(vocabulary, NumberedColumns):
         return np.empty(0, dtype=np.int64)
-    pairs: set[int] = set()
-    labels = iter(codes.tolist())
-    for sequence in X:
-        for position in sequence:
-            label = next(labels)
-            if isinstance(position, Mapping):
-                pairs.update(vocabulary.index[name] * n_labels + label for name in _zeros(position))
-    return np.array(sorted(pair for pair in pairs if pair >= 0), dtype=np.int64)
-
-
-def _zeros(position: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The names of the attributes of value zero."""
-    for key, value in position.items():
-        if isinstance(value, Mapping):
-            yield from _zeros(value, f"{prefix}{key}:")
-        elif not isinstance(value, str | list | tuple | set | frozenset) and value == 0:
-            yield prefix + key
+    positions, attributes = zero_attributes(X, vocabulary)
+    return np.unique(attributes * np.int64(n_labels) + codes[positions])

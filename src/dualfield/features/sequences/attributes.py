@@ -11,28 +11,27 @@ The conventions for dicts are those of python-crfsuite, so features written for 
 ===========================  =====================================================
 
 An attribute that a position names twice has its values added up. A set is read in sorted order, so that the
-numbering does not depend on Python's hash seed. The loops below run once per attribute of every token;
-whatever they do not check themselves is checked beforehand on the set of types, and places are looked up
-only when there is something to report.
+numbering does not depend on Python's hash seed. The loop over all attributes of all tokens is in the core,
+``core/bindings/bind_attributes.cpp``; places are looked up only when there is something to report.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections import defaultdict
+import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from itertools import accumulate, chain, count
+from itertools import accumulate, chain
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dualfield import _core
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import Vocabulary
 
-__all__ = ["encode_dicts", "encode_strings"]
+__all__ = ["encode_dicts", "encode_strings", "zero_attributes"]
 
 Int64Array = npt.NDArray[np.int64]
 _NUMBERS = (Real, np.bool_, Decimal)
@@ -58,15 +57,17 @@ def encode_strings(sequences: list[Any], vocabulary: Vocabulary | None = None) -
     >>> encode_strings([[["w=a", "cap"], ["w=b"]]]).vocabulary.names
     ['w=a', 'cap', 'w=b']
     """
-    offsets = _bounds(map(len, sequences))
     positions = list(chain.from_iterable(sequences))
-    if not _all_strings(positions):
-        _refuse_attribute(positions, offsets)
     if any(issubclass(kind, (set, frozenset)) for kind in set(map(type, positions))):
-        positions = [sorted(p) if isinstance(p, (set, frozenset)) else p for p in positions]
-    numbers = _numbering(vocabulary)
-    indices = np.fromiter(map(numbers.__getitem__, chain.from_iterable(positions)), np.int32)
-    return _finish(offsets, _bounds(map(len, positions)), indices, None, numbers, vocabulary)
+        positions = [sorted(p) if isinstance(p, (set, frozenset)) and _all_strings([p]) else p for p in positions]
+    offsets = _bounds(map(len, sequences))
+    encoder = _encoder(vocabulary)
+    try:
+        encoder.add_lists(positions)
+    except TypeError:
+        _refuse_attribute(positions, offsets)
+        raise
+    return _finish(offsets, encoder, vocabulary)
 
 
 def encode_dicts(sequences: list[Any], vocabulary: Vocabulary | None = None) -> Encoded:
@@ -88,58 +89,55 @@ def encode_dicts(sequences: list[Any], vocabulary: Vocabulary | None = None) -> 
     """
     offsets = _bounds(map(len, sequences))
     positions = list(chain.from_iterable(sequences))
-    if not _all_strings(positions):
-        _refuse_attribute(positions, offsets)
-    numbers = _numbering(vocabulary)
-    indices, values, ends = array("i"), array("d"), array("q", [0])
-    add_index, add_value = indices.append, values.append
+    encoder = _encoder(vocabulary)
     try:
-        for position in positions:
-            for key, value in position.items():
-                kind = type(value)
-                if kind is str:
-                    add_index(numbers[f"{key}:{value}"])
-                    add_value(1.0)
-                elif kind is float or kind is bool or kind is int:
-                    add_value(value)
-                    add_index(numbers[key])
-                else:
-                    for name, weight in _expand(key, value):
-                        add_index(numbers[name])
-                        add_value(weight)
-            ends.append(len(indices))
-    except (_UnusableValue, OverflowError) as error:
-        reason = error if isinstance(error, _UnusableValue) else "a value is too large for a double"
-        kind_of_error = TypeError if isinstance(error, _UnusableValue) else ValueError
-        raise kind_of_error(f"{_place(len(ends) - 1, offsets)}: {reason}.") from None
-    weights = np.frombuffer(values, dtype=np.float64)
-    indptr = np.frombuffer(ends, dtype=np.int64)
-    if not np.isfinite(weights).all():
-        _refuse_weight(positions, offsets, indptr, weights)
-    return _finish(offsets, indptr, np.frombuffer(indices, dtype=np.int32), weights, numbers, vocabulary)
+        encoder.add_dicts(positions)
+    except _UnusableValue as error:
+        raise TypeError(f"{_place(encoder.rows, offsets)}: {error}.") from None
+    except OverflowError:
+        raise ValueError(f"{_place(encoder.rows, offsets)}: a value is too large for a double.") from None
+    except TypeError:
+        _refuse_attribute(positions, offsets)
+        raise
+    if not encoder.only_finite:
+        _refuse_weight(positions, offsets)
+    return _finish(offsets, encoder, vocabulary)
 
 
-def _finish(
-    offsets: Int64Array,
-    indptr: Int64Array,
-    indices: npt.NDArray[np.int32],
-    values: npt.NDArray[np.float64] | None,
-    numbers: dict[str, int],
-    vocabulary: Vocabulary | None,
-) -> Encoded:
-    """Make the vocabulary if there was none, else drop the attributes it does not know."""
+def zero_attributes(sequences: list[Any], vocabulary: Vocabulary) -> tuple[Int64Array, npt.NDArray[np.int32]]:
+    """Which known attributes positions name with the value zero, which encoded data do not have.
+
+    Parameters
+    ----------
+    sequences : list of sequences of dicts or of lists of str
+        As :func:`encode_dicts` has accepted them.
+    vocabulary : Vocabulary
+        The numbers of the attributes.
+
+    Returns
+    -------
+    positions, attributes : arrays of the same length
+        The number of a position, counted over all sequences, and of an attribute that is zero there.
+
+    Examples
+    --------
+    >>> [found.tolist() for found in zero_attributes([[{"a": 0, "b": 1}, {"c": False}]], Vocabulary(["a", "b"]))]
+    [[0], [0]]
+    """
+    return _core.zero_attributes(list(chain.from_iterable(sequences)), vocabulary.core, _expand)
+
+
+def _encoder(vocabulary: Vocabulary | None) -> _core.AttributeEncoder:
+    """One that numbers new names as they come, or knows the given ones only."""
+    return _core.AttributeEncoder(None if vocabulary is None else vocabulary.core, _expand)
+
+
+def _finish(offsets: Int64Array, encoder: _core.AttributeEncoder, vocabulary: Vocabulary | None) -> Encoded:
+    indptr, indices, values, names = encoder.result()
     if vocabulary is None:
-        return Encoded.from_entries(offsets, indptr, indices, values, Vocabulary(list(numbers)))
-    known = indices >= 0
-    if not known.all():
-        indptr = np.concatenate(([0], np.cumsum(known)))[indptr]
-        indices, values = indices[known], None if values is None else values[known]
-    return Encoded.from_entries(offsets, indptr, indices, values, vocabulary)
-
-
-def _numbering(vocabulary: Vocabulary | None) -> dict[str, int]:
-    """A dict that numbers new names as they come, or knows the given ones only."""
-    return defaultdict(count().__next__) if vocabulary is None else vocabulary.index
+        assert names is not None
+        vocabulary = Vocabulary.from_core(names)
+    return Encoded(offsets, indptr, indices, values, vocabulary)
 
 
 def _bounds(sizes: Iterable[int]) -> Int64Array:
@@ -197,14 +195,11 @@ def _refuse_attribute(positions: list[Any], offsets: Int64Array) -> None:
             )
 
 
-def _refuse_weight(
-    positions: list[Any], offsets: Int64Array, indptr: Int64Array, weights: npt.NDArray[np.float64]
-) -> None:
-    entry = int(np.argmin(np.isfinite(weights)))
-    number = int(np.searchsorted(indptr, entry, side="right")) - 1
-    names = [name for key, value in positions[number].items() for name, _ in _expand(key, value)]
-    raise ValueError(
-        f"attribute {names[entry - indptr[number]]!r} at {_place(number, offsets)} has the value "
-        f"{weights[entry]}; "
-        "expected a finite number; leave the attribute out if its value is missing."
-    )
+def _refuse_weight(positions: list[Any], offsets: Int64Array) -> None:
+    for number, position in enumerate(positions):
+        for name, value in chain.from_iterable(_expand(key, value) for key, value in position.items()):
+            if not math.isfinite(value):
+                raise ValueError(
+                    f"attribute {name!r} at {_place(number, offsets)} has the value {value}; "
+                    "expected a finite number; leave the attribute out if its value is missing."
+                )

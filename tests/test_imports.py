@@ -57,6 +57,68 @@ def test_the_package_imports_nothing_heavy() -> None:
     assert imported(code, names) == set()
 
 
+def test_the_chain_estimator_imports_neither_scikit_learn_nor_scipy() -> None:
+    code = "import sys; from dualfield import ChainCRF; ChainCRF(l2=2.0)"
+    code += "; print('imported:', *set(sys.argv[1].split(',')) & set(sys.modules))"
+    assert imported(code, ",".join(HEAVY | {"typer", "rich"})) == set()
+
+
+# Beside NumPy nothing is installed; then some code.
+BARE = """
+import sys
+class Absent:
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in {"scipy", "sklearn", "pandas", "typer", "rich", "jinja2"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+USE = """
+import numpy as np
+from dualfield import ChainCRF, solve, fields, l2_path
+from dualfield.inspection import explain
+X = [[{"word": "Ada", "upper": True}, {"word": "met"}], [{"word": "the"}, {"word": "engine"}]]
+y = [["B-PER", "O"], ["O", "O"]]
+crf = ChainCRF(random_state=0).fit(X, y)
+assert crf.predict(X) == y
+crf.save("bare.safetensors")
+assert ChainCRF.load("bare.safetensors").predict_marginals(X)[0].shape == (2, 2)
+assert "word:Ada" in str(explain(crf, X[0], 0))
+assert repr(crf.set_params(l2=3.0)) == "ChainCRF(l2=3.0, random_state=0)"
+assert crf.fit([np.eye(2)], [[0, 1]]).predict([np.eye(2)]) == [[0, 1]]
+assert len(l2_path(fields.Chain(X, y), [1.0, 0.1], random_state=0)) == 2
+"""
+
+
+def test_numpy_alone_trains_tags_explains_and_saves(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", BARE + USE], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("from dualfield import GraphCRF", 'GraphCRF needs scipy, which is not installed: pip install "dualfield[sk'),
+        ("import dualfield; dualfield.ChainCRFCV", "ChainCRFCV needs sklearn, which is not installed"),
+        (
+            "from dualfield import ChainCRF; ChainCRF(verbose=1).fit([[['a'], ['b']]], [['x', 'y']])",
+            "needs rich, which is not installed",
+        ),
+        ("from dualfield import ChainCRF; ChainCRF().predict([[['a']]])", "NotFittedError: This ChainCRF instance is"),
+    ],
+)
+def test_what_needs_an_extra_says_which(code: str, sentence: str, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", BARE + code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert sentence in done.stderr.splitlines()[-1]
+
+
+def test_a_command_without_typer_ends_with_a_sentence(tmp_path: Path) -> None:
+    code = BARE + "sys.argv = ['dualfield', 'eval', 'x', '-m', 'y']; from dualfield.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert 'needs typer, which is not installed: pip install "dualfield[cli]"' in done.stderr
+
+
 def test_tagging_a_column_file_starts_without_numpy_and_typer(folder: Path) -> None:
     arguments = ("tag", "train.txt", "-m", "m", "-o", "tagged.txt")
     assert imported(COMMAND, ",".join(NOT_FOR_TAGGING), *arguments, folder=folder) == set()

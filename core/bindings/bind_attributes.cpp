@@ -134,6 +134,19 @@ class AttributeEncoder {
     std::string buffer_;
 };
 
+// Rows in any order as sorted ones, each attribute once; the caller has checked the arrays. None: all values are 1.
+auto merged_rows(Vector<std::int64_t> indptr, Vector<Code> indices, std::optional<Vector<double>> values) {
+    AttributeRows rows;
+    for (std::size_t row = 0; row + 1 < indptr.shape(0); ++row) {
+        for (std::int64_t k = indptr.data()[row]; k < indptr.data()[row + 1]; ++k)
+            rows.add(indices.data()[k], values ? values->data()[k] : 1.0);
+        rows.end_row();
+    }
+    std::optional<Output<double, 1>> merged;
+    if (!rows.all_ones()) merged = to_array(rows.values());
+    return std::make_tuple(to_array(rows.ends()), to_array(rows.indices()), merged);
+}
+
 // The (position, number) of known attributes that dicts name with the value zero.
 auto zero_attributes(nb::list positions, const StringTable& names, nb::callable expand) {
     std::vector<std::int64_t> places;
@@ -175,6 +188,8 @@ void bind_attributes(nb::module_& m) {
         .def_prop_ro("rows", &AttributeEncoder::rows)
         .def_prop_ro("only_finite", &AttributeEncoder::only_finite)
         .def("result", &AttributeEncoder::result, "(indptr, indices, values or None, new names or None)");
+    m.def("merged_rows", &merged_rows, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
+          "(indptr, indices, values or None)");
     m.def("zero_attributes", &zero_attributes, "positions"_a, "names"_a, "expand"_a, "(positions, attributes)");
 }
 

@@ -24,8 +24,9 @@ class AttributeRows {
     void add(std::string_view name, double value) {
         const Code code = known_ ? known_->find(name) : names_.intern(name);
         all_finite_ = all_finite_ && std::isfinite(value);
-        if (code != kNone) row_.push_back({code, value});
+        if (code != kNone) add(code, value);
     }
+    void add(Code code, double value) { row_.push_back({code, value}); }
 
     // The position is complete.
     void end_row() {

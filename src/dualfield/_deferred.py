@@ -21,7 +21,29 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["deferred", "written_imports"]
+__all__ = ["MissingExtraError", "deferred", "explained", "written_imports"]
+
+
+_EXTRAS = {"scipy": "sklearn", "sklearn": "sklearn", "typer": "cli", "rich": "cli", "jinja2": "report", "PIL": "images"}
+
+
+class MissingExtraError(ModuleNotFoundError):
+    """A package that only an extra of this one brings is not installed."""
+
+
+def explained(error: ModuleNotFoundError, what: str) -> ModuleNotFoundError:
+    """The same error, with the extra of this package that brings what is missing, if there is one.
+
+    Examples
+    --------
+    >>> print(explained(ModuleNotFoundError(name="scipy.sparse"), "dualfield.GraphCRF"))
+    dualfield.GraphCRF needs scipy, which is not installed: pip install "dualfield[sklearn]"
+    """
+    missing = (error.name or "").partition(".")[0]
+    if missing not in _EXTRAS:
+        return error
+    advice = f'pip install "dualfield[{_EXTRAS[missing]}]"'
+    return MissingExtraError(f"{what} needs {missing}, which is not installed: {advice}", name=error.name)
 
 
 def written_imports() -> dict[str, str]:
@@ -60,7 +82,10 @@ def deferred(
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = home_of[name]
-        value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
+        try:
+            value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
+        except ModuleNotFoundError as error:
+            raise explained(error, f"{package}.{name}") from error
         setattr(sys.modules[package], name, value)  # so that it is looked for once
         return value
 

@@ -6,20 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
-from io import StringIO
+from itertools import zip_longest
 from typing import Any
-
-from rich.box import Box
-from rich.console import Console, Group, RenderableType
-from rich.table import Table as RichTable
-from rich.text import Text
+from unicodedata import combining, east_asian_width
 
 __all__ = ["Table"]
 
 Row = tuple[Any, ...]
-
-# A line below the head, and nothing else.
-_HEAD_RULE = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
+_BETWEEN = "   "  # two columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,18 +79,28 @@ class Table:
 
     def __str__(self) -> str:
         # As wide as its content, so that nothing is cut where the output is a file.
-        text = StringIO()
-        Console(file=text, width=100_000, color_system=None, legacy_windows=False).print(self)
-        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+        rows = [[self.cell(*pair).splitlines() for pair in zip(self.columns, row, strict=True)] for row in self.rows]
+        columns = zip([[name] for name in self.columns], *rows, strict=True)
+        widths = [max(_width(line) for cell in column for line in cell or [""]) for column in columns]
+        head, *body = [_aligned(row, widths, self._numeric) for row in ([[name] for name in self.columns], *rows)]
+        rule = "─" * (sum(widths) + len(_BETWEEN) * (len(widths) - 1))
+        lines = [self.title, *head, rule, *(line for row in body for line in row), *self.note.splitlines()]
+        return "\n".join(line.rstrip() for line in lines)
 
-    def __rich__(self) -> RenderableType:
+    def __rich__(self) -> Any:
+        from rich.box import Box
+        from rich.console import Group
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        head_rule = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")  # a line below the head, and nothing else
         # Text objects, not strings: what stands in brackets in an attribute is no markup.
-        table = RichTable(box=_HEAD_RULE, show_edge=False, pad_edge=False, header_style="bold")
+        table = RichTable(box=head_rule, show_edge=False, pad_edge=False, header_style="bold")
         for name, numeric in zip(self.columns, self._numeric, strict=True):
             table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
         for row in self.rows:
             table.add_row(*(Text(self.cell(name, value)) for name, value in zip(self.columns, row, strict=True)))
-        parts: list[RenderableType] = [Text(self.title, style="bold"), table]
+        parts: list[Any] = [Text(self.title, style="bold"), table]
         return Group(*parts, *([Text(self.note)] if self.note else []))
 
     def _repr_html_(self) -> str:
@@ -120,6 +124,23 @@ class Table:
         columns = [[value for value in column if value is not None] for column in zip(*self.rows, strict=True)]
         found = [bool(values) and all(isinstance(value, int | float) for value in values) for values in columns]
         return found or [False] * len(self.columns)
+
+
+def _width(line: str) -> int:
+    """Columns of a terminal: East Asian characters take two, accents that are put on others none."""
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in line)
+
+
+def _aligned(row: list[list[str]], widths: list[int], numeric: list[bool]) -> list[str]:
+    """The lines of a row, of which a cell may have several."""
+    lines = []
+    for parts in zip_longest(*row, fillvalue=""):
+        cells = []
+        for part, width, right in zip(parts, widths, numeric, strict=True):
+            blank = " " * (width - _width(part))
+            cells.append(blank + part if right else part + blank)
+        lines.append(_BETWEEN.join(cells))
+    return lines or [""]
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from dualfield._deferred import explained
 from dualfield.cli.conduct import conducted
 
 __all__ = ["main"]
@@ -25,6 +26,8 @@ def _run() -> Any:
 
         tag_file(*plain, report=say)
         sys.exit(0)
-    from dualfield.cli.app import run
-
+    try:
+        from dualfield.cli.app import run
+    except ModuleNotFoundError as error:
+        raise explained(error, "this command") from error
     return run()

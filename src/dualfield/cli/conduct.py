@@ -13,6 +13,7 @@ from contextlib import suppress
 from io import UnsupportedOperation
 from typing import Any
 
+from dualfield._deferred import MissingExtraError
 from dualfield.io.content import naming
 from dualfield.memory import DoesNotFit
 
@@ -21,7 +22,7 @@ __all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "conducted", "say"]
 NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes
 
 # Errors that the input or the machine is the reason of; any other is a mistake of ours and shows where it is.
-_NOT_OURS = (ValueError, TypeError, OSError, LookupError, OverflowError, MemoryError, RecursionError)
+_NOT_OURS = (MissingExtraError, ValueError, TypeError, OSError, LookupError, OverflowError, MemoryError, RecursionError)
 
 # For a closed stream: how its number is opened instead. Use of standard input and output fails as it would on the
 # closed stream; what standard error would say is dropped.

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils.validation import check_is_fitted
 
 from dualfield.core_arrays import as_numbers
 from dualfield.estimators.chain_crf import ChainCRF, ChainParameters
@@ -19,6 +18,7 @@ from dualfield.metrics import chunk_scores, token_accuracy
 from dualfield.models.chain_answers import Entity
 from dualfield.random_state import check_random_state
 from dualfield.reporting.training import warn_of_shortfall
+from dualfield.scikit_learn import check_fitted
 from dualfield.solution import Solution
 from dualfield.solvers import Solver
 from dualfield.solving import check_l2s, l2_path
@@ -175,7 +175,7 @@ class ChainCRFCV(ChainParameters):
         self._best().save(path, dtype)
 
     def _best(self) -> ChainCRF:
-        check_is_fitted(self)
+        check_fitted(self)
         return self.best_estimator_
 
     def __sklearn_is_fitted__(self) -> bool:

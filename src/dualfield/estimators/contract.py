@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from dualfield import solvers
+from dualfield.estimators.parameters import Parameters
 from dualfield.estimators.training import check_parameters
 
 __all__ = ["Estimator", "StructuredEstimator"]
 
 
-class Estimator(BaseEstimator):
-    """An estimator that may keep a solver's run from one fit to the next."""
+class Estimator:
+    """An estimator that may keep a solver's run from one fit to the next; scikit-learn's contract stands beside it."""
 
     solver: str | solvers.Solver
     tol: float
@@ -33,7 +33,8 @@ class Estimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle carries the weights, not the solver's state.
-        return {name: value for name, value in super().__getstate__().items() if name != "_run"}
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_run"}
 
     @classmethod
     def _of_parameters(cls, plain: Mapping[str, Any]) -> Self:
@@ -51,7 +52,7 @@ class Estimator(BaseEstimator):
 
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters as JSON has them."""
-        plain = self.get_params(deep=False)
+        plain: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
         if isinstance(plain["solver"], solvers.Solver):
             solver: Any = plain["solver"]
             plain["solver"] = {"name": solver.name, **_plain_numbers(dataclasses.asdict(solver))}
@@ -60,7 +61,7 @@ class Estimator(BaseEstimator):
         return _plain_numbers(plain)
 
 
-class StructuredEstimator(Estimator):
+class StructuredEstimator(Estimator, Parameters):
     """One whose X has structures, such as sequences or graphs, and whose y has the labels of their parts."""
 
     def __sklearn_is_fitted__(self) -> bool:

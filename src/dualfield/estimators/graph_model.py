@@ -10,8 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from dualfield.core_arrays import check_sample_weight
 from dualfield.driver import Callback
@@ -27,6 +25,7 @@ from dualfield.models.model_file import Arrays
 from dualfield.models.schema import Contents
 from dualfield.models.stored_model import StoredModel, solution_of
 from dualfield.random_state import check_random_state
+from dualfield.scikit_learn import check_fitted, convergence_warning
 from dualfield.solution import Solution
 from dualfield.solvers import resolve
 from dualfield.solving import solve
@@ -278,14 +277,14 @@ class GraphModel(StructuredEstimator, StoredModel):
             warnings.warn(
                 f"Inference did not converge on {unsettled} of {core.blocks} members of X, whose marginals are what "
                 "the last sweep left; converged(X) says which; raise max_sweeps or damping.",
-                ConvergenceWarning,
+                convergence_warning(),
                 stacklevel=4,
             )
         return joined([marginals for marginals, _, _ in parts])
 
     def _compiled(self, X: Any) -> tuple[Any, Any, bool]:
         """The encoded data, the compiled field over it, and whether its inference is exact."""
-        check_is_fitted(self)
+        check_fitted(self)
         data = self._later_data(X)
         arguments = self.layout_.arguments(data.graphs if isinstance(data, EncodedGrids) else data)
         inference = self._inference()

@@ -85,6 +85,9 @@ table_budget, damping, max_sweeps, inference_tol, warm_start
     ) -> None:
         self._keep(locals())
 
+    neighbours: int
+    edge_features: str | None
+
     def encode(self, X: Any, edge_features: Iterable[npt.ArrayLike] | None = None) -> EncodedGrids:
         """Encode images once, for any number of later calls of ``fit`` and ``predict``.
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,7 +23,7 @@ from dualfield.threads import in_ranges
 __all__ = ["SoftmaxRegression"]
 
 
-class SoftmaxRegression(ClassifierMixin, Estimator, StoredModel):
+class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
     """Multinomial logistic regression, trained to a certificate.
 
     ``p(y | x) ∝ exp(⟨w_y, x⟩ + b_y)``; training minimises

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dualfield.models.model_file import DAMAGED, Arrays, FileArray, clause, refusal, write_model
 from dualfield.models.schema import Contents, read_contents
+from dualfield.scikit_learn import check_fitted
 from dualfield.solution import Solution
 
 __all__ = ["StoredModel", "solution_of"]
@@ -41,11 +42,8 @@ class StoredModel:
         cls._of_contents(contents)
 
     def _check_fitted(self) -> None:
-        """Refuse an estimator that has no weights yet, in scikit-learn's words."""
-        if not hasattr(self, "solution_"):
-            from sklearn.utils.validation import check_is_fitted
-
-            check_is_fitted(self)
+        """Refuse an estimator that has no weights yet."""
+        check_fitted(self)
 
     def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
         """Write the model to a safetensors file; ``dtype`` float32 halves its size and rounds the weights."""

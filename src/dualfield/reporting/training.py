@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from typing import Any
 
+from dualfield._deferred import explained
 from dualfield.driver import Callback
 from dualfield.fields import Field
+from dualfield.scikit_learn import convergence_warning
 from dualfield.solution import Solution
 from dualfield.solving import solve
 
@@ -22,8 +24,10 @@ def solve_visibly(
     """What :func:`dualfield.solve` does, with a progress bar if ``bar`` says so."""
     with ExitStack() as stack:
         if bar:
-            from dualfield.reporting.progress import ProgressBar  # rich, which takes a while to import
-
+            try:
+                from dualfield.reporting.progress import ProgressBar  # rich, which takes a while to import
+            except ModuleNotFoundError as error:
+                raise explained(error, "a progress bar (verbose)") from error
             callbacks = [*callbacks, stack.enter_context(ProgressBar())]
         return solve(field, solver=solver, callbacks=callbacks, **options)
 
@@ -48,6 +52,4 @@ def warn_of_shortfall(
     """
     asked = {"max_passes", "stalled"} - set(expected) if math.isfinite(solution.primal) and tol > 0 else set()
     if solution.status in asked | {"interrupted", "diverged"}:
-        from sklearn.exceptions import ConvergenceWarning
-
-        warnings.warn(of + solution.message, ConvergenceWarning, stacklevel=stacklevel + 1)
+        warnings.warn(of + solution.message, convergence_warning(), stacklevel=stacklevel + 1)

@@ -6,17 +6,23 @@ are not stored, so a dense array of pixels costs what its ink costs.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import NumberedColumns
 from dualfield.nested import bounds_of
 
-__all__ = ["encode_arrays", "rows_of", "stack_matrices"]
+__all__ = ["encode_arrays", "is_sparse", "rows_of", "stack_matrices"]
+
+
+def is_sparse(matrix: Any) -> bool:
+    """Whether it is one of SciPy's sparse matrices; where nobody has imported those, there are none."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(matrix))
 
 
 def encode_arrays(sequences: list[Any], vocabulary: NumberedColumns | None = None) -> Encoded:
@@ -93,7 +99,9 @@ def rows_of(
     matrix: Any,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
     """Entries per row, then column numbers and values of the entries, row by row."""
-    if sparse.issparse(matrix):
+    if is_sparse(matrix):
+        from scipy import sparse
+
         compressed = sparse.csr_array(matrix)
         sizes = np.diff(compressed.indptr).astype(np.int64)
         return sizes, compressed.indices.astype(np.int32), compressed.data.astype(np.float64)

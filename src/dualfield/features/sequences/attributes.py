@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
+from dualfield.core_arrays import handed_over
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import Vocabulary
 
@@ -137,7 +138,7 @@ def _finish(offsets: Int64Array, encoder: _core.AttributeEncoder, vocabulary: Vo
     if vocabulary is None:
         assert names is not None
         vocabulary = Vocabulary.from_core(names)
-    return Encoded(offsets, indptr, indices, values, vocabulary)
+    return Encoded(offsets, handed_over(indptr), handed_over(indices), values, vocabulary)
 
 
 def _bounds(sizes: Iterable[int]) -> Int64Array:

@@ -23,6 +23,7 @@ from itertools import repeat
 import numpy as np
 import numpy.typing as npt
 
+from dualfield import _core
 from dualfield.core_arrays import contiguous, handed_over
 from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.nested import Key, check_entries, check_offsets, check_values, chosen_groups, gather, integers
@@ -106,26 +107,13 @@ class Encoded:
         >>> encoded.indices.tolist(), encoded.values.tolist()
         ([0, 1], [1.0, 2.0])
         """
-        from scipy import sparse  # not needed by data that come in order
-
-        indptr, indices = np.asarray(indptr, dtype=np.int64), np.asarray(indices, dtype=np.int32)
-        check_entries(indptr, indices, len(vocabulary), ordered=False)
-        # scipy sorts and merges rows in compiled code; int8 ones keep the traffic low where there are no
-        # values.
-        data = np.ones(len(indices), np.int8) if values is None else np.array(values, dtype=np.float64)
-        shape = (len(indptr) - 1, len(vocabulary))
-        rows = sparse.csr_array((data, indices.copy(), indptr.copy()), shape=shape)
-        rows.sort_indices()
-        if not rows.has_canonical_format:
-            rows = rows.astype(np.float64)
-            rows.sum_duplicates()
-        if values is not None:
-            rows.eliminate_zeros()
-        merged: npt.NDArray[np.float64] | None = rows.data
-        if rows.dtype == np.int8 or bool(np.all(rows.data == 1.0)):
-            merged = None
-        handed_over(rows.indices)
-        return cls(np.asarray(offsets), rows.indptr, rows.indices, merged, vocabulary)
+        starts = np.ascontiguousarray(indptr, dtype=np.int64)
+        codes = np.ascontiguousarray(indices, dtype=np.int32)
+        check_entries(starts, codes, len(vocabulary), ordered=False)
+        numbers = None if values is None else contiguous(np.asarray(values), np.float64)
+        check_values(numbers, len(codes))
+        starts, codes, numbers = _core.merged_rows(starts, codes, numbers)
+        return cls(np.asarray(offsets), handed_over(starts), handed_over(codes), numbers, vocabulary)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -7,13 +7,13 @@ encoder of that form: :mod:`~dualfield.features.sequences.attributes` for dicts 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 
+from dualfield.features.sequences.arrays import encode_arrays, is_sparse
 from dualfield.features.sequences.attributes import encode_dicts, encode_strings
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import NumberedColumns, Vocabulary
@@ -88,8 +88,6 @@ def encode(X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bi
             raise TypeError(
                 "X holds arrays but the model was trained on named attributes; give dicts or lists of strings."
             )
-        from dualfield.features.sequences.arrays import encode_arrays  # needs SciPy, which names do without
-
         return encode_arrays(sequences, vocabulary)
     if isinstance(vocabulary, NumberedColumns):
         raise TypeError(
@@ -99,15 +97,9 @@ def encode(X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bi
     return encode_dicts(sequences, vocabulary) if form == "dict" else encode_strings(sequences, vocabulary)
 
 
-def _is_sparse(matrix: Any) -> bool:
-    # Where nobody has imported SciPy's matrices, there are none.
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(matrix))
-
-
 def _as_list(X: Any) -> list[Any]:
     """The sequences, each a list, a tuple, or a matrix."""
-    if _is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"):
+    if is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"):
         raise TypeError("X is one matrix, which is a single sequence; expected a list of sequences; wrap it as [X].")
     if isinstance(X, (str, bytes, Mapping)) or not isinstance(X, Iterable):
         raise TypeError(f"X is of type {type(X).__name__}; expected a list of sequences, each {_EXPECTED_SEQUENCE}.")
@@ -120,7 +112,7 @@ def _as_list(X: Any) -> list[Any]:
 
 
 def _as_sequence(number: int, sequence: Any) -> Any:
-    if isinstance(sequence, (list, tuple)) or _is_sparse(sequence):
+    if isinstance(sequence, (list, tuple)) or is_sparse(sequence):
         return sequence
     if isinstance(sequence, (str, bytes, Mapping, set, frozenset)) or (
         not isinstance(sequence, Iterable) and not hasattr(sequence, "__array__")

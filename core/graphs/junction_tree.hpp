@@ -56,8 +56,8 @@ class JunctionTree {
     Index treewidth() const { return treewidth_; }  // of this elimination, as far as it went
     // Why it is not complete.
     std::string refusal() const {
-        return "is too dense for exact inference: its treewidth is " + std::to_string(treewidth_) +
-               " or more (by min-fill), and a table of " + std::to_string(labels_) + "^" +
+        return "is too dense for exact inference: min-fill elimination makes a clique of " +
+               std::to_string(treewidth_ + 1) + " nodes, and its table of " + std::to_string(labels_) + "^" +
                std::to_string(treewidth_ + 1) + " numbers, or all tables together, pass the budget of " +
                std::to_string(budget_);
     }

@@ -104,7 +104,7 @@ def test_a_star_of_many_leaves_is_cheap() -> None:
 
 def test_a_graph_beyond_the_budget_is_refused_with_its_treewidth() -> None:
     edges = [(s, t) for s in range(12) for t in range(s)]
-    with pytest.raises(ValueError, match=r"treewidth is \d+ or more.*budget of 1000; use belief_propagation"):
+    with pytest.raises(ValueError, match=r"a clique of \d+ nodes.*budget of 1000; use belief_propagation"):
         oracles.JunctionTree(12, edges, 3, table_budget=1000)
 
 

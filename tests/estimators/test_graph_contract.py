@@ -212,8 +212,8 @@ def test_bad_images_are_refused_in_training_and_prediction() -> None:
     crf = GridCRF(random_state=0).fit(X, y)
     refuses(ValueError, r"feature 0 of pixel \(0, 0\) of image 1 is nan", lambda: crf.predict(bad))
     refuses(ValueError, "1 features a pixel but the model was trained on 2", lambda: crf.predict([np.ones((2, 2))]))
-    wide = GridCRF(table_budget=100).set_params(max_passes=3)
-    match = "graph 0 .*budget of 100; choose inference='trw'"
+    wide = GridCRF(inference="junction_tree", table_budget=100).set_params(max_passes=3)
+    match = "image 0 .*budget of 100; choose inference='trw'"
     refuses(ValueError, match, lambda: wide.fit(*images(2, (9, 9))))
 
 

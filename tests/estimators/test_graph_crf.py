@@ -230,7 +230,7 @@ def test_samples_have_the_frequencies_of_the_distribution(data: tuple[Any, Any])
         np.testing.assert_allclose(found, p, atol=5 * np.sqrt(0.25 / 4000))
     refuses(ValueError, "n must be an integer, not negative; got -1", lambda: crf.sample(X, -1))
     crf.set_params(inference="bp")
-    refuses(ValueError, "sampling needs exact inference but inference='bp'", lambda: crf.sample(X))
+    refuses(ValueError, "sampling needs exact inference but here it is 'bp'", lambda: crf.sample(X))
 
 
 @pytest.mark.parametrize("inference", APPROXIMATE)
@@ -373,3 +373,27 @@ def test_predictions_warn_where_inference_has_not_settled() -> None:
     for predict in (crf.predict, crf.predict_marginals):
         with pytest.warns(ConvergenceWarning, match="did not converge on 1 of 2 members of X"):
             predict(X)
+
+
+def blocks_of_noise(seed: int, size: int = 100, labels: int = 4, side: int = 20) -> tuple[Any, Any]:
+    """An image of square blocks, a pixel's features the indicator of its label plus normal noise."""
+    random = np.random.default_rng(seed)
+    truth = np.kron(random.integers(labels, size=(size // side, size // side)), np.ones((side, side), dtype=int))
+    return np.eye(labels)[truth] + random.normal(size=(size, size, labels)), truth
+
+
+@pytest.mark.filterwarnings("ignore:Inference did not converge")  # the labels are right long before
+@pytest.mark.parametrize("options", [{"inference": "pseudo_likelihood"}, {"edge_weights": "potts"}])
+def test_images_are_labelled_better_than_by_their_features(options: dict[str, Any]) -> None:
+    (X, y), (X_test, y_test) = blocks_of_noise(0), blocks_of_noise(1)
+    crf = GridCRF(random_state=0, **options).fit([X], [y])
+    assert crf.score([X_test], [y_test]) > 0.95 > 0.3 + (X_test.argmax(axis=-1) == y_test).mean()
+
+
+def test_a_model_that_smooths_too_much_is_told() -> None:
+    X, y = blocks_of_noise(0)
+    crf = GridCRF(inference="pseudo_likelihood", edge_weights="potts", edge_l2=1e-3, random_state=0)
+    with pytest.warns(
+        UserWarning, match=r"labels \d+\.\d% of the nodes .* alone give \d+\.\d%.*Raise edge_l2 \(now 0.001"
+    ):
+        crf.fit([X], [y])

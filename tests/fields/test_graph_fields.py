@@ -216,9 +216,22 @@ def test_a_node_given_its_neighbours_is_a_point_of_logistic_regression() -> None
 def test_too_wide_a_graph_is_refused_with_the_choices() -> None:
     grid = encode_grids([np.zeros((12, 12)) + 1.0])
     y = [np.arange(144).reshape(12, 12) % 3]
-    match = "graph 0 .*treewidth .*budget of 1000; choose inference='trw'.*pseudo-likelihood, or raise table_budget"
-    for inference in ("auto", "junction_tree"):
-        refuses(ValueError, match, lambda i=inference: Graph(grid, y, inference=i, table_budget=1000))
+    match = "image 0 .*a clique of .*budget of 1000; choose inference='trw'.*pseudo-likelihood, or raise table_budget"
+    refuses(ValueError, match, lambda: Graph(grid, y, inference="junction_tree", table_budget=1000))
+
+
+def test_where_exact_inference_does_not_fit_auto_is_tree_reweighted() -> None:
+    grid = encode_grids([np.zeros((12, 12)) + 1.0])
+    y = [np.arange(144).reshape(12, 12) % 3]
+    narrow = Graph(encode_grids([np.ones((3, 12))]), [y[0][:3]])
+    wide = Graph(grid, y, table_budget=1000)
+    assert (wide.inference.method, wide.exact, wide.convex) == ("trw", False, True)
+    assert wide.certifies(np.zeros(wide.dimension))[0] == "relaxed"
+    assert "so inference is 'trw'" in wide.default_solver.reason
+    assert (narrow.inference.method, narrow.exact) == ("junction_tree", True)
+    refuses(TypeError, "OEG needs .*exact marginals", lambda: solve(wide, "oeg"))
+    cliques = [(np.ones((9, 1)), [], None, [tuple(range(9))])]
+    refuses(ValueError, "graph 0 .*budget of 100", lambda: Graph(cliques, [[0, 1] * 4 + [0]], table_budget=100))
     assert solve(fields.PseudoLikelihood(grid, y), "lbfgs", tol=1e-4).status == "converged"
 
 

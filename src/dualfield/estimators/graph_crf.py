@@ -40,12 +40,12 @@ class GraphCRF(GraphModel):
         "auto", the name of a method ("oeg", "sdca", "lbfgs", "sag", ...), or an object from ``dualfield.solvers``.
         Dual methods need exact inference or the pseudo-likelihood.
     inference : {"auto", "junction_tree", "bp", "trw", "mean_field", "pseudo_likelihood"}
-        "junction_tree" is exact and takes tables of ``K^(treewidth + 1)`` numbers; "auto" is the same, and an error
-        says so where the tables pass ``table_budget``. "bp", "trw" and "mean_field" approximate; "trw" has a
-        certificate for its own, relaxed problem, the others none. "pseudo_likelihood" trains every node given the
-        labels of its neighbours, with a certificate for that objective; it then predicts by junction trees within
-        the budget and otherwise by "trw" (see :meth:`inference_for`). Predictions follow the parameter as it is when
-        they are made.
+        "junction_tree" is exact and takes tables of ``K^(treewidth + 1)`` numbers; "auto" is the same where
+        the tables of all graphs fit ``table_budget``, and "trw" elsewhere; ``solution_.message`` says so. "bp", "trw"
+        and "mean_field" approximate; "trw" has a certificate for its own, relaxed problem, the others none.
+        "pseudo_likelihood" trains every node given the labels of its neighbours, with a certificate for that objective;
+        it then predicts as "auto" does (see :meth:`inference_for`). Predictions follow the parameter as it is when they
+        are made.
     edge_weights : {"full", "symmetric", "potts", "ising"}
         The parameters of each matrix ``W_f``: all K², one for (a, b) and (b, a), one for equal labels, or for two
         labels one that counts + for equal and − for unequal ones.
@@ -63,7 +63,8 @@ class GraphCRF(GraphModel):
     verbose : int
         0 is quiet, 1 shows a progress bar.
     edge_l2 : float, optional
-        Strength of the penalty on edge weights; by default ``l2``. More of it smooths less.
+        Strength of the penalty on edge weights. More of it smooths less. By default ``l2``; for the pseudo-likelihood,
+        which otherwise smooths too much, a hundredth of the number of edges if that is more.
     prediction : {"auto", "map", "max-marginals"}
         Predict the most probable labelling, or at each node the label of largest marginal, which minimises the
         expected number of wrong labels. "auto" is "map" with exact inference and "max-marginals" otherwise.

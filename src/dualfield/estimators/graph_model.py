@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from dualfield.core_arrays import check_sample_weight
 from dualfield.driver import Callback
 from dualfield.estimators.contract import StructuredEstimator
+from dualfield.estimators.smoothing import default_edge_l2, warn_of_smoothing
 from dualfield.estimators.training import check_parameters, train
 from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode_graph_labels
 from dualfield.fields import Graph, PseudoLikelihood
@@ -33,6 +35,7 @@ from dualfield.threads import in_parts, in_ranges, joined
 
 __all__ = ["GraphModel", "cut_nodes"]
 
+_TOLERANCE_OF_LABELS = 1e-4  # the change of messages in a sweep that no longer changes labels
 _PREDICTIONS = ("auto", "map", "max-marginals")
 
 
@@ -114,6 +117,9 @@ class GraphModel(StructuredEstimator, StoredModel):
         data = self._training_data(X)
         field: Graph | PseudoLikelihood
         if self.inference == "pseudo_likelihood":
+            if self.edge_l2 is None:
+                graphs = data.graphs if isinstance(data, EncodedGrids) else data
+                options["edge_l2"] = default_edge_l2(self.l2, graphs.n_edges)
             field = PseudoLikelihood(data, y, self.l2, **options)
         else:
             field = Graph(
@@ -137,6 +143,12 @@ class GraphModel(StructuredEstimator, StoredModel):
         self.classes_, self.layout_, self.weights_ = field.classes, field.layout, self.solution_.weights
         if isinstance(data, EncodedGrids):
             self._take_encoding(data.encoding)
+        if self.solution_.status == "converged" and not (isinstance(field, Graph) and field.exact):
+            _, core, used = self._compiled(data, labels=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", convergence_warning())  # of messages; predicting tells of them
+                predicted = self._codes(core, used.exact)
+            warn_of_smoothing(field, data.graphs if isinstance(data, EncodedGrids) else data, predicted)
         return self
 
     def _likely(self, field: Graph | PseudoLikelihood, alike: PseudoLikelihood) -> npt.NDArray[np.float64] | None:
@@ -196,26 +208,26 @@ class GraphModel(StructuredEstimator, StoredModel):
 
     def predict(self, X: Any) -> list[npt.NDArray[Any]]:
         """The labels of each member of X, an array like its part of y; ``prediction`` says by which rule."""
-        data, core, exact = self._compiled(X)
-        return self._cut(self.classes_[self._codes(core, exact)], data)
+        data, core, inference = self._compiled(X, labels=True)
+        return self._cut(self.classes_[self._codes(core, inference.exact)], data)
 
     def predict_marginals(self, X: Any) -> list[npt.NDArray[np.float64]]:
         """The probability of each label at each node, one array with a last axis of length K per member of X.
 
         With approximate inference these are its pseudo-marginals; :meth:`converged` says where they are settled.
         """
-        data, core, exact = self._compiled(X)
-        return self._cut(self._marginals(core, exact), data)
+        data, core, inference = self._compiled(X)
+        return self._cut(self._marginals(core, inference.exact), data)
 
     def sample(
         self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
     ) -> list[npt.NDArray[Any]]:
         """``n`` independent labellings of each member of X, drawn from ``p(y | x)``, stacked; exact inference only."""
         n = check_integer("n", n, 0, "an integer, not negative")
-        data, core, exact = self._compiled(X)
-        if not exact:
+        data, core, inference = self._compiled(X)
+        if not inference.exact:
             raise ValueError(
-                f"sampling needs exact inference but inference={self.inference!r}; "
+                f"sampling needs exact inference but here it is {inference.method!r}; "
                 "call set_params(inference='junction_tree')."
             )
         graphs = data.graphs if isinstance(data, EncodedGrids) else data
@@ -227,7 +239,7 @@ class GraphModel(StructuredEstimator, StoredModel):
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of nodes labelled correctly. A label unseen in training counts as an error, with a warning."""
-        data, core, exact = self._compiled(X)
+        data, core, inference = self._compiled(X, labels=True)
         shapes = data.shapes if isinstance(data, EncodedGrids) else None
         sizes = (data.graphs if isinstance(data, EncodedGrids) else data).sizes
         if len(sizes) == 0:
@@ -241,23 +253,21 @@ class GraphModel(StructuredEstimator, StoredModel):
                 stacklevel=2,
             )
         weights = check_sample_weight(sample_weight, len(sizes), "graph" if shapes is None else "image")
-        right = self._codes(core, exact) == codes
+        right = self._codes(core, inference.exact) == codes
         return float(np.average(right, weights=None if weights is None else np.repeat(weights, sizes)))
 
     def inference_for(self, X: Any) -> str:
         """By which inference X is predicted: "junction_tree", "bp", "trw" or "mean_field".
 
-        It is the one of training; "auto" stands for "junction_tree". After training on the pseudo-likelihood, which
-        is no inference, it is "junction_tree" where all of X fits ``table_budget`` and otherwise "trw".
+        It is the one of training. "auto", and the pseudo-likelihood, which is no inference, stand for "junction_tree"
+        where all of X fits ``table_budget`` and otherwise for "trw".
         """
-        if self._compiled(X)[2]:
-            return "junction_tree"
-        return "trw" if self.inference == "pseudo_likelihood" else self.inference
+        return self._compiled(X)[2].method
 
     def converged(self, X: Any) -> npt.NDArray[np.bool_]:
         """For each member of X, whether inference converges on it; exact inference always does."""
-        _, core, exact = self._compiled(X)
-        if exact:
+        _, core, inference = self._compiled(X)
+        if inference.exact:
             return np.ones(core.blocks, dtype=np.bool_)
         return in_ranges(lambda a, b: core.infer(self.weights_, a, b)[2], core.blocks, self.n_jobs)
 
@@ -282,27 +292,26 @@ class GraphModel(StructuredEstimator, StoredModel):
             )
         return joined([marginals for marginals, _, _ in parts])
 
-    def _compiled(self, X: Any) -> tuple[Any, Any, bool]:
-        """The encoded data, the compiled field over it, and whether its inference is exact."""
+    def _compiled(self, X: Any, *, labels: bool = False) -> tuple[Any, Any, GraphInference]:
+        """The encoded data, the compiled field over it, and its inference: for labels, less accurate marginals do."""
         check_fitted(self)
         data = self._later_data(X)
         arguments = self.layout_.arguments(data.graphs if isinstance(data, EncodedGrids) else data)
+        member = "image" if isinstance(data, EncodedGrids) else "graph"
         inference = self._inference()
-        if self.inference != "pseudo_likelihood":
-            return data, inference.compile(arguments), inference.exact
-        try:
-            return data, inference.compile(arguments), True
-        except ValueError:  # too large: documented in inference_for
-            return data, self._inference("trw").compile(arguments), False
+        if labels:
+            inference = replace(inference, tolerance=max(inference.tolerance, _TOLERANCE_OF_LABELS))
+        core, inference = inference.compile(arguments, member)
+        return data, core, inference
 
-    def _inference(self, method: str | None = None) -> GraphInference:
-        if method is None:
-            method = "junction_tree" if self.inference == "pseudo_likelihood" else self.inference
-            if method not in ("auto", "junction_tree", "bp", "trw", "mean_field"):
-                raise ValueError(
-                    "inference must be 'auto', 'junction_tree', 'bp', 'trw', 'mean_field' or 'pseudo_likelihood'; "
-                    f"got {method!r}."
-                )
+    def _inference(self) -> GraphInference:
+        """How X is inferred; training on the pseudo-likelihood needs none, and then it is "auto"."""
+        method = "auto" if self.inference == "pseudo_likelihood" else self.inference
+        if method not in ("auto", "junction_tree", "bp", "trw", "mean_field"):
+            raise ValueError(
+                "inference must be 'auto', 'junction_tree', 'bp', 'trw', 'mean_field' or 'pseudo_likelihood'; "
+                f"got {method!r}."
+            )
         return GraphInference(method, self.table_budget, self.damping, self.max_sweeps, self.inference_tol)
 
     def _check_prediction(self) -> None:

@@ -24,8 +24,8 @@ class GridCRF(GraphModel):
     and over edges (u, v) of ``Σ_f z_f W_f[y_u, y_v]``, edges running right and down. ``X`` is a list of arrays
     (height, width, d), or (height, width) for one feature a pixel; ``y`` one of arrays (height, width) of labels.
 
-    A grid's junction tree is as wide as its shorter side, so only small images have exact inference; for larger ones
-    choose ``inference="trw"``, "bp", "mean_field" or "pseudo_likelihood".
+    A grid's junction tree is as wide as its shorter side, so only small images have exact inference; larger ones are
+    trained with ``inference="trw"`` unless another is chosen.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +25,7 @@ __all__ = [
     "Graph",
     "GraphField",
     "GraphInference",
+    "TooDenseError",
     "default_solver",
 ]
 
@@ -34,6 +35,10 @@ TABLE_BUDGET = 2**24
 _FEW_BLOCKS, _FEW_WEIGHTS = 30, 200
 
 
+class TooDenseError(ValueError):
+    """Exact inference on a graph needs larger tables than are allowed."""
+
+
 @dataclass(frozen=True)
 class GraphInference:
     """How graphs are inferred, and how hard to try.
@@ -41,8 +46,9 @@ class GraphInference:
     Parameters
     ----------
     method : {"auto", "junction_tree", "bp", "trw", "mean_field"}
-        "junction_tree" is exact; "auto" is the same. "bp" is loopy belief propagation, "trw" its tree-reweighted
-        variant, an upper bound on log Z, "mean_field" the naive mean field, a lower bound.
+        "junction_tree" is exact; "auto" is the same where all graphs fit the budget, and "trw" elsewhere. "bp" is
+        loopy belief propagation, "trw" its tree-reweighted variant, an upper bound on log Z, "mean_field" the naive
+        mean field, a lower bound.
     table_budget : int
         The most numbers that the clique tables of one graph may take.
     damping, max_sweeps, tolerance : float, int, float
@@ -69,31 +75,49 @@ class GraphInference:
 
     @property
     def exact(self) -> bool:
-        """Whether it computes, rather than approximates."""
-        return self.method in ("auto", "junction_tree")
+        """Whether it computes, rather than approximates; of "auto" that depends on the graphs."""
+        return self.method == "junction_tree"
 
-    def compile(self, arguments: dict[str, Any]) -> Any:
-        """The compiled field with this inference; ``arguments`` are those of :meth:`GraphLayout.arguments`."""
+    def compile(self, arguments: dict[str, Any], member: str = "graph") -> tuple[Any, GraphInference]:
+        """The compiled field, and the inference it has: of "auto", the one that suits the graphs.
+
+        Parameters
+        ----------
+        arguments : dict
+            Those of :meth:`GraphLayout.arguments`.
+        member : str
+            What an error calls a graph.
+        """
+        if self.method == "auto":
+            try:
+                return replace(self, method="junction_tree").compile(arguments, member)
+            except TooDenseError:
+                if arguments["clique_sizes"] is not None:  # which pairs of nodes cannot stand for
+                    raise
+                return replace(self, method="trw").compile(arguments, member)
         if not self.exact:
-            return _core.LoopyGraph(
-                **arguments,
-                inference=self.method,
-                damping=float(self.damping),
-                max_sweeps=int(self.max_sweeps),
-                tolerance=float(self.tolerance),
-                node_count=1.0,
-                edge_count=1.0,
-                edge_probabilities=None,
-            )
+            return self._approximate(arguments), self
         try:
-            return _core.Graph(**arguments, table_budget=int(self.table_budget))
+            return _core.Graph(**arguments, table_budget=int(self.table_budget)), self
         except ValueError as error:
             if "budget" not in str(error):
                 raise
-            raise ValueError(
-                f"{str(error).rstrip('.')}; choose inference='trw', 'bp' or 'mean_field', train on the "
-                "pseudo-likelihood, or raise table_budget."
+            raise TooDenseError(
+                f"{str(error).rstrip('.').replace('graph', member, 1)}; choose inference='trw', 'bp' or 'mean_field', "
+                "train on the pseudo-likelihood, or raise table_budget."
             ) from None
+
+    def _approximate(self, arguments: dict[str, Any]) -> Any:
+        return _core.LoopyGraph(
+            **arguments,
+            inference=self.method,
+            damping=float(self.damping),
+            max_sweeps=int(self.max_sweeps),
+            tolerance=float(self.tolerance),
+            node_count=1.0,
+            edge_count=1.0,
+            edge_probabilities=None,
+        )
 
 
 class GraphField(Field):
@@ -106,6 +130,7 @@ class GraphField(Field):
     edge_l2: float | None
     sample_weight: npt.NDArray[np.float64] | None
     takes_cliques: bool = False  # of three nodes and more
+    member: str = "graph"  # or "image"
 
     def _prepare(
         self,
@@ -129,8 +154,8 @@ class GraphField(Field):
         self.classes, codes = encode_graph_labels(y, encoded.sizes, shapes=shapes)
         self.codes = frozen(codes, np.int32)
         check_label_count(len(self.classes))
-        what = "graph" if shapes is None else "image"
-        self.sample_weight = check_sample_weight(sample_weight, len(encoded), what)
+        self.member = "graph" if shapes is None else "image"
+        self.sample_weight = check_sample_weight(sample_weight, len(encoded), self.member)
         self.layout = GraphLayout(
             encoded.n_attributes,
             len(self.classes),
@@ -205,7 +230,7 @@ class Graph(GraphField):
     edge_l2 : float, optional
         Strength of the penalty on edge weights; by default ``l2``.
     inference : {"auto", "junction_tree", "bp", "trw", "mean_field"}
-        "auto" is "junction_tree", and where that passes the budget an error says what else there is.
+        "auto" is "junction_tree", and "trw" where that passes the budget.
     edge_weights : {"full", "symmetric", "potts", "ising"}
         The parameters of an edge matrix W_f: all K², one for (a, b) and (b, a), one for equal labels, or for two
         labels one that counts + for equal and − for unequal ones.
@@ -248,26 +273,33 @@ class Graph(GraphField):
         inference_tol: float = 1e-8,
     ) -> None:
         self.inference = GraphInference(inference, table_budget, damping, max_sweeps, inference_tol)
-        self.offers = EXACT if self.inference.exact else APPROXIMATE
-        self.exact = self.inference.exact
-        self.takes_cliques = self.exact
-        self.convex = self.exact or inference == "trw"
-        if not self.inference.exact:
+        self.takes_cliques = inference in ("auto", "junction_tree")
+        if not self.takes_cliques:
             self.name = f"Graph with inference={inference!r}"
-            self.instead = "use inference='junction_tree', or a primal solver such as 'lbfgs'"
         self._prepare(X, y, l2, edge_l2, edge_weights, bias, sample_weight)
+        method = self.inference.method  # of "auto", the one that suits
+        self.exact = self.inference.exact
+        self.offers = EXACT if self.exact else APPROXIMATE
+        self.convex = self.exact or method == "trw"
+        if not self.exact:
+            self.name = f"Graph with inference={method!r}"
+            self.instead = "use inference='junction_tree', or a primal solver such as 'lbfgs'"
         if self.layout.clique_sizes:
             self.offers -= {"independent nodes"}  # the weights of a product are a sum of singles and pairs alone
-        if inference == "trw" or (self.exact and self.core.forests):
+        if method == "trw" or (self.exact and self.core.forests):
             self.offers |= PER_CLIQUE
         elif self.exact:
             self.instead = "graphs with loops offer it with inference='trw' alone"
         self.default_solver = default_solver(self.n_blocks, self.dimension)
-        if not self.inference.exact:
-            self.default_solver = Choice("lbfgs", "with approximate inference it is the best that always applies")
+        if not self.exact:
+            why = "with approximate inference it is the best that always applies"
+            if inference == "auto":
+                why = f"exact inference passes the table budget, so inference is 'trw', and {why}"
+            self.default_solver = Choice("lbfgs", why)
 
     def _compile(self) -> Any:
-        return self.inference.compile(self._arguments())
+        core, self.inference = self.inference.compile(self._arguments(), self.member)
+        return core
 
     def certifies(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:
         """Say "exact" for exact inference, "relaxed" for "trw", whose gap has what inference leaves open, or "none"."""

@@ -1,0 +1,157 @@
+// A chain model of a dualfield model file: names of attributes in one text, and weights by attribute and label.
+//
+// The hash table over the names is made when the model is opened, in one pass. Arrays are used where they lie.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "tagging/attribute_model.hpp"
+#include "tagging/lookup3.hpp"
+
+namespace dualfield::tagging {
+
+struct StoredArrays {
+    std::span<const double> weights;      // one of the two is empty
+    std::span<const float> half_weights;  // files may hold float32
+    std::span<const std::int32_t> transitions;
+    std::span<const std::int64_t> row_starts;  // both empty where every attribute has a weight with every label
+    std::span<const std::int32_t> row_labels;
+    bool observed;
+    std::span<const char> text;
+    std::span<const std::int64_t> offsets;
+    bool bias, begin, end;
+    std::span<const char> allowed_transitions, allowed_begin, allowed_end;  // empty: everything is allowed
+};
+
+class StoredChain final : public AttributeModel {
+   public:
+    // Needs the arrays as long as it lives; throws Damage where they do not fit each other.
+    StoredChain(const StoredArrays& arrays, std::size_t labels) : AttributeModel(labels), arrays_(arrays) {
+        check_names();
+        check_rows();
+        const std::size_t K = labels;
+        std::size_t place = arrays.observed ? arrays.row_labels.size() : attributes_ * K;
+        const std::size_t switches = std::size_t{arrays.bias} + arrays.begin + arrays.end;
+        const std::size_t expected = place + arrays.transitions.size() + switches * K;
+        if (weights() != expected)
+            throw Damage("it should have " + std::to_string(expected) + " weights but has " + std::to_string(weights()));
+        for (std::size_t i = 0; i < expected; ++i)
+            if (!std::isfinite(weight(i))) throw Damage("some weights are not finite");
+        std::int64_t before = -1;
+        for (const std::int32_t flat : arrays.transitions) {
+            if (flat <= before || static_cast<std::size_t>(flat) >= K * K) throw Damage("its transitions are damaged");
+            transitions_.weights[static_cast<std::size_t>(flat)] = weight(place++);
+            before = flat;
+        }
+        for (const auto& [is_there, row] : {std::pair{arrays.bias, &transitions_.bias},
+                                            std::pair{arrays.begin, &transitions_.begin},
+                                            std::pair{arrays.end, &transitions_.end}}) {
+            if (!is_there) continue;
+            row->resize(K);
+            for (double& one : *row) one = weight(place++);
+        }
+        forbid();
+        transitions_.finish();
+        make_table();
+    }
+
+    std::size_t attributes() const override { return attributes_; }
+
+    void add(const char* name, std::size_t length, double value, double* row) const override {
+        const std::string_view wanted(name, length);
+        const std::uint32_t hash = lookup3(name, length);
+        for (std::size_t slot = hash & mask_;; slot = (slot + 1) & mask_) {
+            const auto [found_hash, number] = table_[slot];
+            if (number == kFree) return;
+            if (found_hash == hash && name_of(number) == wanted) return add_row(number, value, row);
+        }
+    }
+
+   private:
+    static constexpr std::uint32_t kFree = static_cast<std::uint32_t>(-1);
+
+    struct Slot {
+        std::uint32_t hash = 0, number = kFree;
+    };
+
+    std::size_t weights() const { return std::max(arrays_.weights.size(), arrays_.half_weights.size()); }
+    double weight(std::size_t place) const {
+        return arrays_.weights.empty() ? static_cast<double>(arrays_.half_weights[place]) : arrays_.weights[place];
+    }
+    std::string_view name_of(std::size_t number) const {
+        const auto begin = static_cast<std::size_t>(arrays_.offsets[number]);
+        return {arrays_.text.data() + begin, static_cast<std::size_t>(arrays_.offsets[number + 1]) - begin};
+    }
+
+    void check_names() {
+        const auto& offsets = arrays_.offsets;
+        if (offsets.empty() || offsets.front() != 0 ||
+            offsets.back() != static_cast<std::int64_t>(arrays_.text.size()) || offsets.size() - 1 >= kFree / 4 ||
+            !std::is_sorted(offsets.begin(), offsets.end()))
+            throw Damage("its vocabulary_offsets are damaged");
+        attributes_ = offsets.size() - 1;
+    }
+
+    void check_rows() const {
+        if (!arrays_.observed) return;
+        const auto& starts = arrays_.row_starts;
+        const auto K = static_cast<std::int32_t>(transitions_.labels);
+        if (starts.size() != attributes_ + 1 || starts.front() != 0 ||
+            starts.back() != static_cast<std::int64_t>(arrays_.row_labels.size()) ||
+            !std::is_sorted(starts.begin(), starts.end()) ||
+            !std::all_of(arrays_.row_labels.begin(), arrays_.row_labels.end(),
+                         [K](std::int32_t label) { return label >= 0 && label < K; }))
+            throw Damage("its table of observed pairs is damaged");
+    }
+
+    // Minus infinity where a transition, or a first or last label, is not allowed.
+    void forbid() {
+        const std::size_t K = transitions_.labels;
+        const auto apply = [](std::span<const char> allowed, std::vector<double>& weights, std::size_t size) {
+            if (allowed.empty()) return;
+            if (allowed.size() != size) throw Damage("its masks of constraints are damaged");
+            weights.resize(size);
+            for (std::size_t i = 0; i < size; ++i)
+                if (!allowed[i]) weights[i] = kImpossible;
+        };
+        apply(arrays_.allowed_transitions, transitions_.weights, K * K);
+        apply(arrays_.allowed_begin, transitions_.begin, K);
+        apply(arrays_.allowed_end, transitions_.end, K);
+    }
+
+    void make_table() {
+        const std::size_t size = std::bit_ceil(2 * attributes_ + 1);
+        mask_ = size - 1;
+        table_.resize(size);
+        for (std::size_t number = 0; number < attributes_; ++number) {
+            const std::string_view name = name_of(number);
+            const std::uint32_t hash = lookup3(name.data(), name.size());
+            std::size_t slot = hash & mask_;
+            while (table_[slot].number != kFree) {
+                if (table_[slot].hash == hash && name_of(table_[slot].number) == name)
+                    throw Damage("a name occurs twice in its vocabulary");
+                slot = (slot + 1) & mask_;
+            }
+            table_[slot] = {hash, static_cast<std::uint32_t>(number)};
+        }
+    }
+
+    void add_row(std::size_t number, double value, double* row) const {
+        if (arrays_.observed) {
+            const auto end = static_cast<std::size_t>(arrays_.row_starts[number + 1]);
+            for (auto i = static_cast<std::size_t>(arrays_.row_starts[number]); i < end; ++i)
+                row[arrays_.row_labels[i]] += weight(i) * value;
+        } else {
+            const std::size_t K = transitions_.labels;
+            for (std::size_t j = 0; j < K; ++j) row[j] += weight(number * K + j) * value;
+        }
+    }
+
+    StoredArrays arrays_;
+    std::size_t attributes_ = 0, mask_ = 0;
+    std::vector<Slot> table_;
+};
+
+}  // namespace dualfield::tagging

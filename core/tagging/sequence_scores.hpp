@@ -171,8 +171,10 @@ class Marginals {
                         return weights[i * K + j] + scores[(t + 1) * K + j] + incoming_[j];
                     });
             }
-            for (std::size_t j = 0; j < K; ++j)
-                marginals_[t * K + j] = std::exp(factors_[t * K + j] + message_[j] - log_partition_);
+            // The sum over labels is the partition at every position, up to the rounding of large scores.
+            const auto both = [&](std::size_t j) { return factors_[t * K + j] + message_[j]; };
+            const double total = log_sum(K, both);
+            for (std::size_t j = 0; j < K; ++j) marginals_[t * K + j] = std::exp(both(j) - total);
         }
     }
 

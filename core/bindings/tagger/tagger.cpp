@@ -243,7 +243,8 @@ PyObject* probability(PyObject* self, PyObject* const* given, Py_ssize_t count, 
         }
         compute_marginals(tagger);
         const double score = score_of(tagger->model->model->transitions(), tagger->state.scores, path.data());
-        return checked(PyFloat_FromDouble(std::exp(score - tagger->state.marginals.log_partition())));
+        const double logarithm = score - tagger->state.marginals.log_partition();
+        return checked(PyFloat_FromDouble(logarithm > 0.0 ? 1.0 : std::exp(logarithm)));  // above zero by rounding
     });
 }
 

@@ -4,6 +4,7 @@
 // in: it fills memory that nobody else knows, and what follows, putting it into the tagger and working on it, runs no Python
 // code. So threads may share a tagger too: `tag(sequence)` answers for its own sequence.
 #include "bindings/tagger/item_sequence.hpp"
+#include "oracles/chain_kbest.hpp"
 #include "tagging/sequence_scores.hpp"
 
 namespace dualfield::tagging {
@@ -277,6 +278,46 @@ PyObject* log_partition(PyObject* self, PyObject*) {
     });
 }
 
+// Labels of a path as a list; may run Python code, by the garbage collector.
+Ref label_list(PyObject* labels, const std::int32_t* path, std::size_t length) {
+    Ref list(checked(PyList_New(static_cast<Py_ssize_t>(length))));
+    for (std::size_t t = 0; t < length; ++t)
+        PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(t), Ref::to(PyTuple_GET_ITEM(labels, path[t])).release());
+    return list;
+}
+
+PyObject* k_best(PyObject* self, PyObject* argument) {
+    return guarded<PyObject*>(nullptr, [&] {
+        TaggerObject* tagger = cast(self);
+        const Ref number(checked(PyNumber_Index(argument)));
+        const Py_ssize_t k = PyNumber_AsSsize_t(number.get(), nullptr);
+        const Transitions& chain = opened(tagger)->model->transitions();
+        const Ref labels = Ref::to(tagger->model->labels);
+        if (k < 1) {
+            PyErr_Format(PyExc_ValueError, "k must be at least 1; got %S.", argument);
+            throw PythonError();
+        }
+        if (tagger->state.scores.empty()) return checked(PyList_New(0));
+        compute_marginals(tagger);
+        const double log_partition = tagger->state.marginals.log_partition();
+        const std::size_t length = tagger->state.scores.size() / chain.labels;
+        const auto T = static_cast<Index>(length), K = static_cast<Index>(chain.labels);
+        const Index most = std::min<Index>(k, labellings(T, K));
+        const ChainPotentials potentials{T, K, tagger->state.scores.data(), chain.weights.data(), 0};
+        std::vector<std::int32_t> paths(static_cast<std::size_t>(most) * length);
+        std::vector<double> scores(static_cast<std::size_t>(most));
+        const Index found = KBest().decode(potentials, most, paths.data(), scores.data());
+        Ref list(checked(PyList_New(0)));
+        for (std::size_t i = 0; i < static_cast<std::size_t>(found); ++i) {
+            const Ref labelling = label_list(labels.get(), &paths[i * length], length);
+            const Ref probability(checked(PyFloat_FromDouble(std::exp(std::min(0.0, scores[i] - log_partition)))));
+            const Ref pair(checked(PyTuple_Pack(2, labelling.get(), probability.get())));
+            if (PyList_Append(list.get(), pair.get()) < 0) throw PythonError();
+        }
+        return list.release();
+    });
+}
+
 PyObject* get_model(PyObject* self, void*) {
     PyObject* model = reinterpret_cast<PyObject*>(cast(self)->model);
     return Ref::to(model ? model : Py_None).release();
@@ -301,6 +342,9 @@ PyMethodDef methods[] = {
      "probability($self, yseq)\n--\n\nThe probability of a labelling of the present sequence."},
     {"marginals", marginals, METH_NOARGS,
      "marginals($self, /)\n--\n\nThe probabilities of all labels at each position, as a list of lists."},
+    {"k_best", k_best, METH_O,
+     "k_best($self, k, /)\n--\n\nThe k most probable labellings, as pairs of labels and probability; fewer where there "
+     "are fewer."},
     {"log_partition", log_partition, METH_NOARGS,
      "log_partition($self, /)\n--\n\nThe logarithm of the sum of exp(score) over all labellings."},
     {nullptr, nullptr, 0, nullptr},

@@ -1,6 +1,7 @@
 """Files of sequences in, labels out: formats, streams, and how a model reads a file.
 
 ``FORMATS`` is the table of formats, by the names that ``--format`` takes; a program may add a :class:`Format`.
+:class:`SequenceTagger` labels one sequence at a time, for services.
 """
 
 from typing import TYPE_CHECKING
@@ -12,5 +13,6 @@ if TYPE_CHECKING:
     from dualfield.tagging.content import TokenFile as TokenFile
     from dualfield.tagging.format import Format as Format
     from dualfield.tagging.formats import FORMATS as FORMATS
+    from dualfield.tagging.sequence_tagger import SequenceTagger as SequenceTagger
 
 __all__, __getattr__, __dir__ = deferred(__name__, written_imports())

@@ -1,10 +1,10 @@
 """One short sequence at a time: ``dualfield.compat.pycrfsuite`` beside python-crfsuite, on the same model files.
 
-Addresses of five tokens are generated, with features as address parsers have them: nested dicts for the token before and
-the one after, about 16 attributes a token, 25 labels. python-crfsuite trains the model. Both programs then tag the same
-sequences in one process, in turns, so that the machine's moods meet both. Printed are medians over the turns:
+Addresses of five tokens are generated, with features as address parsers have them: nested dicts for the token before
+and the one after, about 16 attributes a token, 25 labels. python-crfsuite trains the model. Both programs then tag the
+same sequences in one process, in turns, so that both meet the same load. Printed are medians over the turns:
 
-* one address: ``tag`` of dicts; the same followed by ``marginal`` of each token's label; ``tag`` of an ``ItemSequence``;
+* one address: ``tag`` of dicts; the same, then ``marginal`` of each token's label; ``tag`` of an ``ItemSequence``;
 * one token with one attribute;
 * opening a large generated model, about 37 MB, read and, for dualfield, also mapped;
 * cold start: a process that imports, opens the small model and tags one address; wall time and peak memory, and those
@@ -27,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,20 +156,25 @@ def measure(folder: Path, turns: int) -> dict[str, dict[str, float]]:
         "one token with one attribute, µs": (tag, one),
     }
     found = {}
+
+    def over_all(call: Callable[[Any, Any], None], tagger: Any, given: list[Any]) -> None:
+        for x in given:
+            call(tagger, x)
+
     for row, (call, given) in rows.items():
-        seconds = in_turns(
-            {name: lambda name=name: [call(taggers[name], x) for x in given[name]] for name in taggers}, turns
-        )
+        calls = {name: partial(over_all, call, taggers[name], given[name]) for name in taggers}
+        seconds = in_turns(calls, turns)
         found[row] = {name: 1e6 * value / SEQUENCES for name, value in seconds.items()}
 
     def opened(name: str, **options: Any) -> None:
         modules[name].Tagger().open(str(folder / "large"), **options)
 
     for row, options in (("opening the large model, ms", {}), ("the same, mapped, ms", {"mapped": True})):
-        seconds = in_turns(
-            {"python-crfsuite": lambda: opened("python-crfsuite"), "dualfield": lambda: opened("dualfield", **options)},
-            max(5, turns // 4),
-        )
+        calls = {
+            "python-crfsuite": partial(opened, "python-crfsuite"),
+            "dualfield": partial(opened, "dualfield", **options),
+        }
+        seconds = in_turns(calls, max(5, turns // 4))
         found[row] = {name: 1e3 * value for name, value in seconds.items()}
     return found
 

@@ -1,4 +1,5 @@
-// What tagging one sequence needs of a model: the scores of labels that an attribute adds, and the weights of transitions.
+// What tagging one sequence needs of a model: the scores of labels that an attribute adds, and the weights of
+// transitions.
 //
 // A model never changes after it was made, so that any number of threads may use it.
 #pragma once

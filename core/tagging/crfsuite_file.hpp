@@ -1,20 +1,21 @@
-// A model file of CRFsuite, used where it lies: opening reads the header, the labels and the transitions, and each look-up
-// of an attribute goes through the file's own hash table.
+// A model file of CRFsuite, used where it lies: opening reads the header, the labels and the transitions, and each
+// look-up of an attribute goes through the file's own hash table.
 //
 // All numbers are little-endian, offsets of 32 bits:
 //
-//     header      lCRF, size, FOMC, version 100, numbers of features (zero in practice), labels and attributes, and where
-//                 FEAT, the labels, the attributes, LFRF and AFRF are
+//     header      lCRF, size, FOMC, version 100, numbers of features (zero in practice), labels and attributes, and
+//                 where FEAT, the labels, the attributes, LFRF and AFRF are
 //     FEAT        tag, size, count, and features of 20 bytes: type, source, destination, weight
 //     CQDB        tag, size, flag, byte order, count, where the backward list is; then 256 tables (offset, buckets);
-//                 records (number, length, string, NUL); buckets (hash, offset of the record or zero); the backward list:
-//                 the offset of each number's record. Offsets are from the beginning of the CQDB.
+//                 records (number, length, string, NUL); buckets (hash, offset of the record or zero); the backward
+//                 list: the offset of each number's record. Offsets are from the beginning of the CQDB.
 //     LFRF, AFRF  tag, size, count, then for each label or attribute the offset of (count, numbers of its features)
 //
-// A string of hash h is in table h mod 256, at bucket (h / 256) mod its size or, where that is taken, at the next free one.
+// A string of hash h is in table h mod 256, at bucket (h / 256) mod its size or, where that is taken, at the next
+// free one.
 //
-// Nothing of the file is trusted: every offset and number is compared with the bounds when it is used, and read once, so that
-// a file that changes while it is mapped can give wrong labels but not lead out of its memory.
+// Nothing of the file is trusted: every offset and number is compared with the bounds when it is used, and read once,
+// so that a file that changes while it is mapped can give wrong labels but not lead out of its memory.
 #pragma once
 
 #include <array>
@@ -66,7 +67,8 @@ class Cqdb {
         const Bytes rest = file.tagged(place, "CQDB");
         const std::size_t size = rest.number(4, what);
         if (rest.number(12, what) != kByteOrder)
-            throw Damage("its " + std::string(what) + "s are of another byte order; only little-endian models are read");
+            throw Damage("its " + std::string(what) +
+                         "s are of another byte order; only little-endian models are read");
         if (size < kTables + 256 * 8 || size > rest.size())
             throw Damage("its " + std::string(what) + "s would have " + std::to_string(size) + " bytes of " +
                          std::to_string(rest.size()));
@@ -199,7 +201,8 @@ class CrfsuiteFile final : public AttributeModel {
         const char* begin = file.at(0, std::min<std::size_t>(4, file.size()), "the header");
         if (file.size() < 4 || std::string_view(begin, 4) != "lCRF")
             throw Damage("it does not begin with the letters lCRF of CRFsuite's models");
-        if (file.size() < 48) throw Damage("its header is incomplete: it has " + std::to_string(file.size()) + " bytes of 48");
+        if (file.size() < 48)
+            throw Damage("its header is incomplete: it has " + std::to_string(file.size()) + " bytes of 48");
         Header header;
         std::memcpy(header.magic.data(), begin, 4);
         std::memcpy(header.type.data(), begin + 8, 4);

@@ -1,7 +1,7 @@
 // Bob Jenkins' hash lookup3, the little-endian form: CRFsuite's files have their tables of strings by it.
 //
-// Three numbers a, b, c of 32 bits begin at 0xdeadbeef + length. Each twelve bytes are added to them as three numbers and
-// mixed; the last one to twelve bytes are added with zeros behind them and mixed differently; c is the hash.
+// Three numbers a, b, c of 32 bits begin at 0xdeadbeef + length. Each twelve bytes are added to them as three numbers
+// and mixed; the last one to twelve bytes are added with zeros behind them and mixed differently; c is the hash.
 #pragma once
 
 #include <bit>

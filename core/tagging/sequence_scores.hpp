@@ -1,7 +1,7 @@
 // Questions about one sequence whose labels have scores: the best labelling, and probabilities.
 //
-// Written for sequences of a few positions and up to some dozen labels, where a call takes a microsecond or two: the work is
-// done on plain rows of doubles, in memory that is kept from one sequence to the next.
+// Written for sequences of a few positions and up to some dozen labels, where a call takes a microsecond or two: the
+// work is done on plain rows of doubles, in memory that is kept from one sequence to the next.
 #pragma once
 
 #include <cstdint>
@@ -66,9 +66,9 @@ inline double score_of(const Transitions& chain, const std::vector<double>& scor
 
 // Marginals and the log partition, by the forward-backward recursion.
 //
-// Rows are kept as factors exp(score - largest of the row), and messages add up to one. That is exact to rounding as long as
-// no sum is tiny: a term that was lost to underflow is below 1e-307, so beside a sum of at least kTiny it does not count.
-// Otherwise all is done once more with logarithms.
+// Rows are kept as factors exp(score - largest of the row), and messages add up to one. That is exact to rounding as
+// long as no sum is tiny: a term that was lost to underflow is below 1e-307, so beside a sum of at least kTiny it
+// does not count. Otherwise all is done once more with logarithms.
 class Marginals {
    public:
     double log_partition() const { return log_partition_; }
@@ -167,9 +167,8 @@ class Marginals {
             if (t + 1 < T) {
                 incoming_ = message_;
                 for (std::size_t i = 0; i < K; ++i)
-                    message_[i] = log_sum(K, [&](std::size_t j) {
-                        return weights[i * K + j] + scores[(t + 1) * K + j] + incoming_[j];
-                    });
+                    message_[i] = log_sum(
+                        K, [&](std::size_t j) { return weights[i * K + j] + scores[(t + 1) * K + j] + incoming_[j]; });
             }
             // The sum over labels is the partition at every position, up to the rounding of large scores.
             const auto both = [&](std::size_t j) { return factors_[t * K + j] + message_[j]; };

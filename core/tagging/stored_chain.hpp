@@ -36,7 +36,8 @@ class StoredChain final : public AttributeModel {
         const std::size_t switches = std::size_t{arrays.bias} + arrays.begin + arrays.end;
         const std::size_t expected = place + arrays.transitions.size() + switches * K;
         if (weights() != expected)
-            throw Damage("it should have " + std::to_string(expected) + " weights but has " + std::to_string(weights()));
+            throw Damage("it should have " + std::to_string(expected) + " weights but has " +
+                         std::to_string(weights()));
         for (std::size_t i = 0; i < expected; ++i)
             if (!std::isfinite(weight(i))) throw Damage("some weights are not finite");
         std::int64_t before = -1;
@@ -45,9 +46,9 @@ class StoredChain final : public AttributeModel {
             transitions_.weights[static_cast<std::size_t>(flat)] = weight(place++);
             before = flat;
         }
-        for (const auto& [is_there, row] : {std::pair{arrays.bias, &transitions_.bias},
-                                            std::pair{arrays.begin, &transitions_.begin},
-                                            std::pair{arrays.end, &transitions_.end}}) {
+        for (const auto& [is_there, row] :
+             {std::pair{arrays.bias, &transitions_.bias}, std::pair{arrays.begin, &transitions_.begin},
+              std::pair{arrays.end, &transitions_.end}}) {
             if (!is_there) continue;
             row->resize(K);
             for (double& one : *row) one = weight(place++);

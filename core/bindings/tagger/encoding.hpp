@@ -1,13 +1,13 @@
 // From Python's objects to attributes, by python-crfsuite's conventions.
 //
-// A position is a dict or an iterable of strings. In a dict, {"k": "v"} is the attribute k:v of value 1, {"k": 0.5} is k of
-// value 0.5, and {"k": inner}, where inner is a dict, a list or a set, is k: before each attribute of inner. Anything else
-// that is iterated gives strings, which are attributes of value 1. Bytes stand for strings in UTF-8. An attribute ends at its
-// first zero byte.
+// A position is a dict or an iterable of strings. In a dict, {"k": "v"} is the attribute k:v of value 1, {"k": 0.5}
+// is k of value 0.5, and {"k": inner}, where inner is a dict, a list or a set, is k: before each attribute of inner.
+// Anything else that is iterated gives strings, which are attributes of value 1. Bytes stand for strings in UTF-8. An
+// attribute ends at its first zero byte.
 //
-// Names are put together in one buffer, in which the prefix stays while what is nested goes over it. Encoding may run Python
-// code (__float__, iterators), which may change what is being encoded: containers are looked at anew after every such call,
-// and what is used is owned.
+// Names are put together in one buffer, in which the prefix stays while what is nested goes over it. Encoding may run
+// Python code (__float__, iterators), which may change what is being encoded: containers are looked at anew after
+// every such call, and what is used is owned.
 #pragma once
 
 #include <cstring>
@@ -173,10 +173,11 @@ class Encoder {
         }
         const PyNumberMethods* number = Py_TYPE(value)->tp_as_number;
         if (!number || !(number->nb_float || number->nb_index)) {
-            PyErr_Format(PyExc_TypeError,
-                         "the attribute %R at position %zd has a value of type %s; give a string, a number, a bool, or a "
-                         "dict, a list or a set.",
-                         key, position_, Py_TYPE(value)->tp_name);
+            PyErr_Format(
+                PyExc_TypeError,
+                "the attribute %R at position %zd has a value of type %s; give a string, a number, a bool, or a "
+                "dict, a list or a set.",
+                key, position_, Py_TYPE(value)->tp_name);
             throw PythonError();
         }
         const double as_double = PyFloat_AsDouble(value);
@@ -192,8 +193,8 @@ class Encoder {
         } else if (PyByteArray_Check(key)) {
             names_.append(PyByteArray_AS_STRING(key), static_cast<std::size_t>(PyByteArray_GET_SIZE(key)));
         } else {
-            PyErr_Format(PyExc_TypeError, "an attribute at position %zd is named by the %s %R; give a string.", position_,
-                         Py_TYPE(key)->tp_name, key);
+            PyErr_Format(PyExc_TypeError, "an attribute at position %zd is named by the %s %R; give a string.",
+                         position_, Py_TYPE(key)->tp_name, key);
             throw PythonError();
         }
     }
@@ -245,10 +246,11 @@ class Encoder {
     }
 
     [[noreturn]] void refuse_position(PyObject* one) {
-        PyErr_Format(PyExc_TypeError,
-                     "a sequence is an iterable of positions, and a position a dict or an iterable of strings; got an object "
-                     "of type %s.",
-                     Py_TYPE(one)->tp_name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "a sequence is an iterable of positions, and a position a dict or an iterable of strings; got an object "
+            "of type %s.",
+            Py_TYPE(one)->tp_name);
         throw PythonError();
     }
 

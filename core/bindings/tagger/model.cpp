@@ -69,8 +69,9 @@ Ref decoded(std::string_view name, const char* what) {
 
 const CrfsuiteFile& file_of(PyObject* self) {
     if (!cast(self)->crfsuite) {
-        PyErr_SetString(PyExc_ValueError,
-                        "this model is not one of CRFsuite's; dualfield.inspection shows what is in a dualfield model.");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "this model is not one of CRFsuite's; dualfield.inspection shows what is in a dualfield model.");
         throw PythonError();
     }
     return static_cast<const CrfsuiteFile&>(*cast(self)->model);
@@ -226,8 +227,8 @@ PyObject* crfsuite_model(PyObject* module, PyObject* source, PyObject*) {
         Ref self = blank(module);
         ModelObject* object = cast(self.get());
         const Py_buffer& buffer = keep(object, source);
-        auto file = std::make_unique<CrfsuiteFile>(static_cast<const char*>(buffer.buf),
-                                                   static_cast<std::size_t>(buffer.len));
+        auto file =
+            std::make_unique<CrfsuiteFile>(static_cast<const char*>(buffer.buf), static_cast<std::size_t>(buffer.len));
         const std::size_t n_labels = file->header().labels;
         Ref labels(checked(PyTuple_New(static_cast<Py_ssize_t>(n_labels))));
         for (std::size_t i = 0; i < n_labels; ++i)
@@ -241,9 +242,9 @@ PyObject* crfsuite_model(PyObject* module, PyObject* source, PyObject*) {
 
 PyObject* stored_model(PyObject* module, PyObject* arguments, PyObject* names) {
     return guarded<PyObject*>(nullptr, [&] {
-        static const char* keywords[] = {"labels",     "weights", "double", "transitions", "row_starts", "row_labels",
-                                         "text",       "offsets", "bias",   "begin",       "end",        "masks",
-                                         nullptr};
+        static const char* keywords[] = {"labels",     "weights", "double",  "transitions", "row_starts",
+                                         "row_labels", "text",    "offsets", "bias",        "begin",
+                                         "end",        "masks",   nullptr};
         PyObject *labels, *weights, *transitions, *row_starts, *row_labels, *text, *offsets, *masks;
         int is_double, bias, begin, end;
         if (!PyArg_ParseTupleAndKeywords(arguments, names, "$O!OpOOOOOpppO:stored_model", const_cast<char**>(keywords),

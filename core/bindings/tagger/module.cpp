@@ -1,7 +1,7 @@
 // dualfield._tagger: labels for one short sequence in microseconds.
 //
-// Plain C of Python's interface, built for the baseline instruction set: it starts fast, and needs neither NumPy nor the
-// solvers' module.
+// Plain C of Python's interface, built for the baseline instruction set: it starts fast, and needs neither NumPy nor
+// the solvers' module.
 #include "bindings/tagger/python.hpp"
 
 namespace dualfield::tagging {
@@ -24,9 +24,8 @@ int execute(PyObject* module) {
     struct {
         PyTypeObject** type;
         PyType_Spec* spec;
-    } const types[] = {{&state->model, model_spec()},
-                       {&state->tagger, tagger_spec()},
-                       {&state->item_sequence, item_sequence_spec()}};
+    } const types[] = {
+        {&state->model, model_spec()}, {&state->tagger, tagger_spec()}, {&state->item_sequence, item_sequence_spec()}};
     for (const auto& [type, spec] : types) {
         *type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, spec, nullptr));
         if (!*type || PyModule_AddType(module, *type) < 0) return -1;
@@ -66,8 +65,15 @@ PyModuleDef_Slot module_slots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute
 }  // namespace
 
 PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, "_tagger", "Labels for one short sequence in microseconds.", sizeof(ModuleState), functions,
-    module_slots,          traverse,  clear,                                            destroy,
+    PyModuleDef_HEAD_INIT,
+    "_tagger",
+    "Labels for one short sequence in microseconds.",
+    sizeof(ModuleState),
+    functions,
+    module_slots,
+    traverse,
+    clear,
+    destroy,
 };
 
 }  // namespace dualfield::tagging

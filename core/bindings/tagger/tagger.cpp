@@ -1,8 +1,8 @@
 // dualfield._tagger.Tagger: one sequence at a time, labelled by a model.
 //
-// The state of a sequence belongs to the tagger, the model is shared. Encoding may run Python code and so let other threads
-// in: it fills memory that nobody else knows, and what follows, putting it into the tagger and working on it, runs no Python
-// code. So threads may share a tagger too: `tag(sequence)` answers for its own sequence.
+// The state of a sequence belongs to the tagger, the model is shared. Encoding may run Python code and so let other
+// threads in: it fills memory that nobody else knows, and what follows, putting it into the tagger and working on it,
+// runs no Python code. So threads may share a tagger too: `tag(sequence)` answers for its own sequence.
 #include "bindings/tagger/item_sequence.hpp"
 #include "oracles/chain_kbest.hpp"
 #include "tagging/sequence_scores.hpp"
@@ -83,7 +83,8 @@ void set_sequence(TaggerObject* tagger, PyObject* positions) {
     else
         Encoder(sink).sequence(positions);
     if (reinterpret_cast<PyObject*>(tagger->model) != kept.get()) {
-        PyErr_SetString(tagger->module->tagger_error, "The tagger was closed, or opened anew, while it read a sequence");
+        PyErr_SetString(tagger->module->tagger_error,
+                        "The tagger was closed, or opened anew, while it read a sequence");
         throw PythonError();
     }
     const Transitions& chain = model.transitions();
@@ -111,8 +112,9 @@ std::size_t label_number(TaggerObject* tagger, PyObject* label) {
         if (!PyErr_Occurred() && !PyUnicode_Check(text.get()) && !PyLong_Check(text.get()))
             PyErr_Format(PyExc_TypeError, "a label is a string; got an object of type %s.", Py_TYPE(label)->tp_name);
         else if (!PyErr_Occurred())
-            PyErr_Format(tagger->module->tagger_error, "Failed to convert into label identifier: %S is none of the %zd labels",
-                         text.get(), PyTuple_GET_SIZE(tagger->model->labels));
+            PyErr_Format(tagger->module->tagger_error,
+                         "Failed to convert into label identifier: %S is none of the %zd labels", text.get(),
+                         PyTuple_GET_SIZE(tagger->model->labels));
         throw PythonError();
     }
     return PyLong_AsSize_t(number);
@@ -329,7 +331,8 @@ PyCFunction as_method(Function* function) {
 }
 
 PyMethodDef methods[] = {
-    {"open_model", open_model, METH_O, "open_model($self, model, /)\n--\n\nUse a model, which other taggers may use too."},
+    {"open_model", open_model, METH_O,
+     "open_model($self, model, /)\n--\n\nUse a model, which other taggers may use too."},
     {"close", close, METH_NOARGS, "close($self, /)\n--\n\nLet go of the model."},
     {"labels", labels, METH_NOARGS, "labels($self, /)\n--\n\nThe labels, in the order of the model."},
     {"set", as_method(set), METH_FASTCALL | METH_KEYWORDS,
@@ -364,7 +367,8 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-PyType_Spec spec = {"dualfield._tagger.Tagger", sizeof(TaggerObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Spec spec = {"dualfield._tagger.Tagger", sizeof(TaggerObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                    slots};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 """A model that only tags: opened in microseconds to milliseconds, without NumPy.
 
-CRFsuite's files are used as they lie, by the hash tables that they have. Of dualfield's files the hash table of attributes
-is made when they are opened. Either way the model never changes, and threads share it.
+CRFsuite's files are used as they lie, by the hash tables that they have. For dualfield's files the hash table of
+attributes is made when they are opened. Either way the model never changes, and threads share it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from dualfield import _tagger
+from dualfield._tagger import Model, stored_model
+from dualfield._tagger import crfsuite_model as model_of_crfsuite
 
 if TYPE_CHECKING:
     import mmap
@@ -20,7 +21,7 @@ _CRFSUITE = b"lCRF"
 _LARGE = 1 << 20  # bytes; a larger file is read into large pages, which takes a third of the time
 
 
-def open_tagging_model(path: str | bytes | os.PathLike[Any], mapped: bool = False) -> _tagger.Model:
+def open_tagging_model(path: str | bytes | os.PathLike[Any], mapped: bool = False) -> Model:
     """The model of a file of CRFsuite or of :meth:`dualfield.ChainCRF.save`.
 
     Parameters
@@ -28,9 +29,9 @@ def open_tagging_model(path: str | bytes | os.PathLike[Any], mapped: bool = Fals
     path : str, bytes or path
         The file.
     mapped : bool
-        Of CRFsuite's files only: map the file into memory instead of reading it. Opening then takes no time whatever the
-        size, and processes share the memory. But the file must stay as it is: where somebody makes it shorter, the next
-        look-up ends the process. Replacing it by renaming another is safe.
+        Of CRFsuite's files only: map the file into memory instead of reading it. Opening then takes microseconds
+        whatever the size, and processes share the memory. But the file must stay as it is: if somebody truncates it,
+        the next look-up ends the process. Replacing it by renaming another file is safe.
     """
     with open(path, "rb", buffering=0) as file:
         begin = file.read(4)
@@ -39,10 +40,10 @@ def open_tagging_model(path: str | bytes | os.PathLike[Any], mapped: bool = Fals
     return _stored_model(os.fspath(path), begin)
 
 
-def crfsuite_model(content: Any, name: str) -> _tagger.Model:
+def crfsuite_model(content: Any, name: str) -> Model:
     """The model that the bytes of a file of CRFsuite hold; ``name`` is for the sentence that refuses them."""
     try:
-        return _tagger.crfsuite_model(content)
+        return model_of_crfsuite(content)
     except ValueError as error:
         raise ValueError(f"Error opening {name}: {error}") from None
 
@@ -78,7 +79,7 @@ def _read(file: Any) -> bytes | memoryview:
     return view[:place].toreadonly()  # shorter where the file has become so; the header then says otherwise
 
 
-def _stored_model(path: str | bytes, begin: bytes) -> _tagger.Model:
+def _stored_model(path: str | bytes, begin: bytes) -> Model:
     from dualfield.models.model_file import DAMAGED, read_parts, refusal
 
     shown = os.fsdecode(path)
@@ -94,7 +95,7 @@ def _stored_model(path: str | bytes, begin: bytes) -> _tagger.Model:
         raise refusal(shown, "model for tagging single sequences", error) from error
 
 
-def _of_parts(parts: Any, description: dict[str, Any]) -> _tagger.Model:
+def _of_parts(parts: Any, description: dict[str, Any]) -> Model:
     """The model of a chain whose attributes have names; raises one of ``DAMAGED``."""
     if description["estimator"] != "ChainCRF":
         raise ValueError(f"it holds a model of another kind, {description['estimator']!r}")
@@ -119,7 +120,7 @@ def _of_parts(parts: Any, description: dict[str, Any]) -> _tagger.Model:
         raise KeyError("allowed_transitions")
     observed = "row_starts" in parts
     weights = numbers("weights", "df")
-    return _tagger.stored_model(
+    return stored_model(
         labels=tuple(classes),
         weights=weights,
         double=weights.format == "d",

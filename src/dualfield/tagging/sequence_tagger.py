@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from dualfield import _tagger
+from dualfield._tagger import Tagger
 from dualfield.models.tagging_model import open_tagging_model
 
 __all__ = ["SequenceTagger"]
@@ -70,8 +70,8 @@ class SequenceTagger:
         """The logarithm of the sum of exp(score) over all labellings."""
         return self._at(sequence).log_partition()
 
-    def _at(self, sequence: Iterable[Any]) -> _tagger.Tagger:
-        tagger = _tagger.Tagger()
+    def _at(self, sequence: Iterable[Any]) -> Tagger:
+        tagger = Tagger()
         tagger.open_model(self._model)
         tagger.set(sequence)
         return tagger

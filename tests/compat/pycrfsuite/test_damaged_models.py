@@ -16,10 +16,13 @@ from tests.compat.pycrfsuite.conftest import Trained
 def use(content: bytes, sequences: list[Any]) -> str:
     """Ask everything that can be asked of a model; says how far that went."""
     tagger = Tagger()
+    said = ""
     try:
         tagger.open_inmemory(content)
     except ValueError as error:
-        assert str(error).startswith("Error opening model: the model is damaged: ")
+        said = str(error)
+    if said:
+        assert said.startswith("Error opening model: the model is damaged: ")
         return "refused"
     try:
         for x in sequences:
@@ -31,9 +34,9 @@ def use(content: bytes, sequences: list[Any]) -> str:
         tagger.info()
         tagger.model.dump()
     except ValueError as error:
-        assert str(error).startswith("the model is damaged: ")
-        return "damaged"
-    return "used"
+        said = str(error)
+    assert said.startswith("the model is damaged: ") or not said
+    return "damaged" if said else "used"
 
 
 def test_flipped_bytes_never_crash(tiny: Trained, trained: Trained) -> None:
@@ -54,7 +57,9 @@ def test_numbers_that_lie_never_crash(tiny: Trained, content: bytes) -> None:
     outcomes = set()
     for place in range(0, len(content) - 3, 4):
         changed = bytearray(content)
-        number = rng.choice([0, 1, 8, len(content), len(content) - 4, 2**31 - 1, 2**31, 2**32 - 1, rng.randrange(2**32)])
+        number = rng.choice(
+            [0, 1, 8, len(content), len(content) - 4, 2**31 - 1, 2**31, 2**32 - 1, rng.randrange(2**32)]
+        )
         struct.pack_into("<I", changed, place, number)
         outcomes.add(use(bytes(changed), tiny.sequences))
     assert "refused" in outcomes

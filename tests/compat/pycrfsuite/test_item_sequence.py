@@ -16,7 +16,9 @@ strings = names | names.map(str.encode)
 numbers = st.floats(allow_nan=False) | st.integers(-(10**30), 10**30) | st.booleans()
 values: Any = st.recursive(
     strings | numbers,
-    lambda inner: st.dictionaries(strings, inner, max_size=4) | st.lists(strings, max_size=3) | st.sets(strings, max_size=3),
+    lambda inner: (
+        st.dictionaries(strings, inner, max_size=4) | st.lists(strings, max_size=3) | st.sets(strings, max_size=3)
+    ),
     max_leaves=8,
 )
 positions = st.dictionaries(strings, values, max_size=6) | st.lists(strings, max_size=5) | st.sets(names, max_size=5)

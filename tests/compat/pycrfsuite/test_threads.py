@@ -76,7 +76,9 @@ def test_threads_that_share_a_tagger_get_the_labels_of_their_own_sequence(traine
     hammer(work)
 
 
-def test_closing_and_opening_under_the_hands_of_others_ends_in_an_error_at_worst(trained: Trained, tiny: Trained) -> None:
+def test_closing_and_opening_under_the_hands_of_others_ends_in_an_error_at_worst(
+    trained: Trained, tiny: Trained
+) -> None:
     tagger = Tagger().open(trained.path)
     items = ItemSequence(trained.sequences[0])
 

@@ -1,4 +1,5 @@
-// Model files of CRFsuite, used where they lie: any bytes are refused or looked up in, and labels are ones of the model.
+// Model files of CRFsuite, used where they lie: any bytes are refused or looked up in, and labels are ones of the
+// model.
 #include "choices.hpp"
 #include "tagging/crfsuite_file.hpp"
 #include "tagging/sequence_scores.hpp"

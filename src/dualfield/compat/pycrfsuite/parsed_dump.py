@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualfield import _tagger
+from dualfield._tagger import Model
 
 __all__ = ["ParsedDump", "parsed_dump"]
 
@@ -36,7 +36,7 @@ class ParsedDump:
         )
 
 
-def parsed_dump(model: _tagger.Model) -> ParsedDump:
+def parsed_dump(model: Model) -> ParsedDump:
     """The parameters of a model; weights have the six decimals that CRFsuite's dump has."""
     found = ParsedDump()
     found.header = model.header()

@@ -1,7 +1,7 @@
 """python-crfsuite's ``Tagger`` over the tagger of single sequences.
 
-``tag``, ``set``, ``marginal``, ``probability`` and ``labels`` are compiled, and so are the conventions for features; here
-are the files.
+``tag``, ``set``, ``marginal``, ``probability`` and ``labels`` are compiled, and so are the conventions for features.
+This module opens files and shows what is in them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from dualfield import _tagger
-from dualfield._tagger import ItemSequence
+from dualfield._tagger import ItemSequence, Model, TaggerError
+from dualfield._tagger import Tagger as CompiledTagger
 from dualfield.models.tagging_model import crfsuite_model, open_tagging_model
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["ItemSequence", "Tagger"]
 
 
-class Tagger(_tagger.Tagger):
+class Tagger(CompiledTagger):
     """Labels sequences by a model of CRFsuite, or of :meth:`dualfield.ChainCRF.save`.
 
-    A model never changes once it is open. Threads that call ``tag(xseq)`` of one tagger each get the labels of their own
-    sequence. ``set``, ``marginal`` and ``probability`` speak of the sequence that was set last, whoever did it: for these
-    give each thread a tagger of its own. Taggers share a model by ``other.open_model(tagger.model)``.
+    A model never changes once it is open. Threads that call ``tag(xseq)`` of one tagger each get the labels of their
+    own sequence. ``set``, ``marginal`` and ``probability`` speak of the sequence that was set last, by any thread:
+    for these give each thread a tagger of its own. Taggers share a model by ``other.open_model(tagger.model)``.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Tagger(_tagger.Tagger):
         sys.stdout.write(text.decode("utf-8", "replace"))
         sys.stdout.flush()
 
-    def _opened(self) -> _tagger.Model:
+    def _opened(self) -> Model:
         if self.model is None:
-            raise _tagger.TaggerError("Tagger is closed")
+            raise TaggerError("Tagger is closed")
         return self.model

@@ -10,6 +10,12 @@
 
 namespace dualfield::tagging {
 
+// Rules, or weights beyond all numbers, forbid every labelling of a sequence.
+class NoLabelling : public std::domain_error {
+   public:
+    NoLabelling() : std::domain_error("no labelling of this sequence is possible: each has a score of -inf.") {}
+};
+
 // The best labelling. Of labels with the same score the first wins, at the last position and then, going back, at each
 // before it, as in CRFsuite.
 class Viterbi {
@@ -41,6 +47,7 @@ class Viterbi {
         path_[T - 1] = 0;
         for (std::size_t j = 1; j < K; ++j)
             if (last[path_[T - 1]] < last[j]) path_[T - 1] = static_cast<std::uint32_t>(j);
+        if (last[path_[T - 1]] == kImpossible) throw NoLabelling();
         for (std::size_t t = T - 1; t > 0; --t) {
             const std::size_t to = path_[t];
             const double* before = &best_[(t - 1) * K];
@@ -162,6 +169,7 @@ class Marginals {
                 factors_[t * K + j] += log_sum(K, [&](std::size_t i) { return before[i] + weights[i * K + j]; });
             }
         log_partition_ = log_sum(K, [&](std::size_t j) { return factors_[(T - 1) * K + j]; });
+        if (log_partition_ == kImpossible) throw NoLabelling();
         message_.assign(K, 0.0);
         for (std::size_t t = T; t-- > 0;) {
             if (t + 1 < T) {

@@ -3,18 +3,17 @@
 // The hash table over the names is made when the model is opened, in one pass. Arrays are used where they lie.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string_view>
 
 #include "tagging/attribute_model.hpp"
-#include "tagging/lookup3.hpp"
+#include "text/string_table.hpp"
 
 namespace dualfield::tagging {
 
 struct StoredArrays {
-    std::span<const double> weights;      // one of the two is empty
-    std::span<const float> half_weights;  // files may hold float32
+    std::span<const double> weights;        // one of the two is empty
+    std::span<const float> single_weights;  // files may hold float32
     std::span<const std::int32_t> transitions;
     std::span<const std::int64_t> row_starts;  // both empty where every attribute has a weight with every label
     std::span<const std::int32_t> row_labels;
@@ -55,44 +54,30 @@ class StoredChain final : public AttributeModel {
         }
         forbid();
         transitions_.finish();
-        make_table();
     }
 
     std::size_t attributes() const override { return attributes_; }
 
     void add(const char* name, std::size_t length, double value, double* row) const override {
-        const std::string_view wanted(name, length);
-        const std::uint32_t hash = lookup3(name, length);
-        for (std::size_t slot = hash & mask_;; slot = (slot + 1) & mask_) {
-            const auto [found_hash, number] = table_[slot];
-            if (number == kFree) return;
-            if (found_hash == hash && name_of(number) == wanted) return add_row(number, value, row);
-        }
+        const text::Code number = names_.find({name, length});
+        if (number != text::kNone) add_row(static_cast<std::size_t>(number), value, row);
     }
 
    private:
-    static constexpr std::uint32_t kFree = static_cast<std::uint32_t>(-1);
-
-    struct Slot {
-        std::uint32_t hash = 0, number = kFree;
-    };
-
-    std::size_t weights() const { return std::max(arrays_.weights.size(), arrays_.half_weights.size()); }
+    std::size_t weights() const { return std::max(arrays_.weights.size(), arrays_.single_weights.size()); }
     double weight(std::size_t place) const {
-        return arrays_.weights.empty() ? static_cast<double>(arrays_.half_weights[place]) : arrays_.weights[place];
-    }
-    std::string_view name_of(std::size_t number) const {
-        const auto begin = static_cast<std::size_t>(arrays_.offsets[number]);
-        return {arrays_.text.data() + begin, static_cast<std::size_t>(arrays_.offsets[number + 1]) - begin};
+        return arrays_.weights.empty() ? static_cast<double>(arrays_.single_weights[place]) : arrays_.weights[place];
     }
 
     void check_names() {
         const auto& offsets = arrays_.offsets;
         if (offsets.empty() || offsets.front() != 0 ||
-            offsets.back() != static_cast<std::int64_t>(arrays_.text.size()) || offsets.size() - 1 >= kFree / 4 ||
+            offsets.back() != static_cast<std::int64_t>(arrays_.text.size()) ||
             !std::is_sorted(offsets.begin(), offsets.end()))
             throw Damage("its vocabulary_offsets are damaged");
         attributes_ = offsets.size() - 1;
+        names_ = text::StringTable({arrays_.text.data(), arrays_.text.size()}, offsets);
+        if (names_.size() != attributes_) throw Damage("a name occurs twice in its vocabulary");
     }
 
     void check_rows() const {
@@ -122,23 +107,6 @@ class StoredChain final : public AttributeModel {
         apply(arrays_.allowed_end, transitions_.end, K);
     }
 
-    void make_table() {
-        const std::size_t size = std::bit_ceil(2 * attributes_ + 1);
-        mask_ = size - 1;
-        table_.resize(size);
-        for (std::size_t number = 0; number < attributes_; ++number) {
-            const std::string_view name = name_of(number);
-            const std::uint32_t hash = lookup3(name.data(), name.size());
-            std::size_t slot = hash & mask_;
-            while (table_[slot].number != kFree) {
-                if (table_[slot].hash == hash && name_of(table_[slot].number) == name)
-                    throw Damage("a name occurs twice in its vocabulary");
-                slot = (slot + 1) & mask_;
-            }
-            table_[slot] = {hash, static_cast<std::uint32_t>(number)};
-        }
-    }
-
     void add_row(std::size_t number, double value, double* row) const {
         if (arrays_.observed) {
             const auto end = static_cast<std::size_t>(arrays_.row_starts[number + 1]);
@@ -151,8 +119,8 @@ class StoredChain final : public AttributeModel {
     }
 
     StoredArrays arrays_;
-    std::size_t attributes_ = 0, mask_ = 0;
-    std::vector<Slot> table_;
+    std::size_t attributes_ = 0;
+    text::StringTable names_;
 };
 
 }  // namespace dualfield::tagging

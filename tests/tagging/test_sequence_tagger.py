@@ -91,6 +91,19 @@ def test_own_constraints_hold(tmp_path: Path) -> None:
         np.testing.assert_allclose(tagger.marginals(x), expected, atol=1e-11)
 
 
+def test_a_sequence_without_an_allowed_labelling_is_refused(tmp_path: Path) -> None:
+    kinds = ["a", "b"]
+    rules = Constraints(kinds, transitions=np.ones((2, 2), bool), begin=[True, False], end=[False, True])
+    crf = ChainCRF(constraints=rules, random_state=0).fit([[["x"], ["y"]], [["x"], ["x"]]], [["a", "b"], ["a", "b"]])
+    crf.save(tmp_path / "model")
+    tagger = SequenceTagger(tmp_path / "model")
+    assert tagger.tag([["x"], ["y"]]) == ["a", "b"]
+    assert tagger.marginals([["x"], ["y"]]) == [[1, 0], [0, 1]]
+    for call in (tagger.tag, tagger.marginals, tagger.log_partition, lambda x: tagger.k_best(x, 2)):
+        with pytest.raises(ValueError, match="no labelling of this sequence is possible"):
+            call([["x"]])
+
+
 def test_a_model_of_crfsuite_is_opened_too(tmp_path: Path) -> None:
     pycrfsuite = pytest.importorskip("pycrfsuite")
     trainer = pycrfsuite.Trainer(verbose=False)

@@ -257,7 +257,7 @@ PyObject* stored_model(PyObject* module, PyObject* arguments, PyObject* names) {
         if (is_double)
             arrays.weights = numbers<double>(object, weights);
         else
-            arrays.half_weights = numbers<float>(object, weights);
+            arrays.single_weights = numbers<float>(object, weights);
         arrays.transitions = numbers<std::int32_t>(object, transitions);
         arrays.observed = row_starts != Py_None;
         arrays.row_starts = numbers<std::int64_t>(object, row_starts);

@@ -68,6 +68,8 @@ Result guarded(Result failed, Call call) noexcept {
         PyErr_NoMemory();
     } catch (const Damage& damage) {
         PyErr_Format(PyExc_ValueError, "the model is damaged: %s.", damage.what());
+    } catch (const std::domain_error& error) {
+        PyErr_SetString(PyExc_ValueError, error.what());
     } catch (const std::exception& error) {
         PyErr_SetString(PyExc_RuntimeError, error.what());
     }

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dualfield import ChainCRF, Constraints, SoftmaxRegression
+from dualfield.compat.pycrfsuite import Tagger
 from dualfield.datasets import travel_sentences
 from dualfield.models import read_crfsuite_model
 from dualfield.tagging import SequenceTagger
@@ -89,6 +90,16 @@ def test_own_constraints_hold(tmp_path: Path) -> None:
     assert [tagger.tag(x) for x in X[:10]] == [list(labels) for labels in crf.predict(X[:10])]
     for x, expected in zip(X[:10], crf.predict_marginals(X[:10]), strict=True):
         np.testing.assert_allclose(tagger.marginals(x), expected, atol=1e-11)
+
+
+def test_the_compatible_tagger_opens_dualfields_models_too(tmp_path: Path) -> None:
+    crf, path = trained(tmp_path)
+    with Tagger().open(path) as tagger:
+        assert tagger.labels() == crf.classes_.tolist()
+        assert tagger.tag(X[0]) == list(crf.predict(X[:1])[0])
+        for call in (tagger.info, tagger.dump):
+            with pytest.raises(ValueError, match=r"not one of CRFsuite's; dualfield\.inspection"):
+                call()
 
 
 def test_a_sequence_without_an_allowed_labelling_is_refused(tmp_path: Path) -> None:

@@ -26,7 +26,13 @@ struct TaggerObject {
 
 TaggerObject* cast(PyObject* self) { return reinterpret_cast<TaggerObject*>(self); }
 
-PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
+PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* names) {
+    // A subclass may have an __init__ that takes some.
+    const bool some = PyTuple_GET_SIZE(arguments) > 0 || (names && PyDict_GET_SIZE(names) > 0);
+    if (some && type->tp_init == PyBaseObject_Type.tp_init) {
+        PyErr_SetString(PyExc_TypeError, "Tagger() takes no arguments; open a model by its method open.");
+        return nullptr;
+    }
     ModuleState* module = state_of(type);
     PyObject* self = module ? type->tp_alloc(type, 0) : nullptr;
     if (!self) return nullptr;
@@ -103,18 +109,20 @@ void compute_marginals(TaggerObject* tagger) {
     state.has_marginals = true;
 }
 
+// Comparing labels may run Python code, even code that closes the tagger: what is used is owned.
 std::size_t label_number(TaggerObject* tagger, PyObject* label) {
+    const Ref numbers = Ref::to(opened(tagger)->numbers);
     Ref text = Ref::to(label);
     if (PyBytes_Check(label))
         text = Ref(checked(PyUnicode_DecodeUTF8(PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label), "replace")));
-    PyObject* number = PyDict_GetItemWithError(tagger->model->numbers, text.get());
+    PyObject* number = PyDict_GetItemWithError(numbers.get(), text.get());
     if (!number) {
         if (!PyErr_Occurred() && !PyUnicode_Check(text.get()) && !PyLong_Check(text.get()))
             PyErr_Format(PyExc_TypeError, "a label is a string; got an object of type %s.", Py_TYPE(label)->tp_name);
         else if (!PyErr_Occurred())
             PyErr_Format(tagger->module->tagger_error,
                          "Failed to convert into label identifier: %S is none of the %zd labels", text.get(),
-                         PyTuple_GET_SIZE(tagger->model->labels));
+                         PyDict_GET_SIZE(numbers.get()));
         throw PythonError();
     }
     return PyLong_AsSize_t(number);
@@ -224,8 +232,9 @@ PyObject* probability(PyObject* self, PyObject* const* given, Py_ssize_t count, 
     return guarded<PyObject*>(nullptr, [&] {
         TaggerObject* tagger = cast(self);
         PyObject* labels = one_argument("probability", "yseq", given, count, names, true);
-        const Ref model = Ref::to(reinterpret_cast<PyObject*>(opened(tagger)));
+        opened(tagger);
         const Ref all(checked(PySequence_List(labels)));
+        const Ref model = Ref::to(reinterpret_cast<PyObject*>(opened(tagger)));
         std::vector<std::uint32_t> path(static_cast<std::size_t>(PyList_GET_SIZE(all.get())));
         const std::size_t K = tagger->model->model->transitions().labels;
         const std::size_t length = tagger->state.scores.size() / K;
@@ -235,11 +244,9 @@ PyObject* probability(PyObject* self, PyObject* const* given, Py_ssize_t count, 
                          path.size());
             throw PythonError();
         }
-        for (std::size_t t = 0; t < length && static_cast<Py_ssize_t>(t) < PyList_GET_SIZE(all.get()); ++t) {
-            opened(tagger);
+        for (std::size_t t = 0; t < length; ++t)
             path[t] = static_cast<std::uint32_t>(
-                label_number(tagger, Ref::to(PyList_GET_ITEM(all.get(), static_cast<Py_ssize_t>(t))).get()));
-        }
+                label_number(tagger, PyList_GET_ITEM(all.get(), static_cast<Py_ssize_t>(t))));
         if (reinterpret_cast<PyObject*>(tagger->model) != model.get() || tagger->state.scores.size() != length * K) {
             PyErr_SetString(tagger->module->tagger_error, "The sequence was changed while labels were looked up");
             throw PythonError();

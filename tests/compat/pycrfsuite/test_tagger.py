@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import struct
 import sys
 from collections import OrderedDict
+from collections.abc import Iterator
 from itertools import pairwise, product
 from math import exp, fsum, log
 from pathlib import Path
@@ -279,6 +281,38 @@ def test_features_that_change_while_they_are_read_are_refused_or_taken_as_they_a
     assert len(tagger.tag([{"a": Meddling(lambda: tagger.tag([["a"]] * 5))}, ["c"]])) == 2
 
 
+def test_labels_that_run_code_when_they_are_compared_do_no_harm(tiny: Trained) -> None:
+    tagger = ours.Tagger().open(tiny.path)
+
+    class Closing(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            tagger.close()
+            return str.__eq__(self, other)
+
+    def labels() -> Iterator[str]:
+        tagger.close()
+        yield "X"
+
+    for call in (
+        lambda: tagger.marginal(Closing("X"), 0),
+        lambda: tagger.probability([Closing("X")]),
+        lambda: tagger.probability(labels()),
+    ):
+        tagger.open(tiny.path)
+        tagger.set([["a"]])
+        with pytest.raises(ValueError, match=r"not opened|was changed"):
+            call()
+
+
+def test_taggers_are_not_pickled_and_take_no_arguments(tiny: Trained) -> None:
+    with pytest.raises(TypeError):
+        pickle.dumps(ours.Tagger().open(tiny.path))
+    with pytest.raises(TypeError, match="takes no arguments"):
+        ours.Tagger(tiny.path)  # type: ignore[call-arg]
+
+
 def test_no_references_are_lost_or_kept(tiny: Trained) -> None:
     tagger = ours.Tagger().open(tiny.path)
     key, value, label = "key " + "of mine", object(), tagger.labels()[0]
@@ -327,7 +361,7 @@ def test_programs_may_subclass(trained: Trained) -> None:
     assert tagger.calls == 1
 
 
-def test_the_trainer_is_imported_only_when_it_is_asked_for() -> None:
+def test_the_version_is_theirs_and_a_name_that_nobody_has_is_an_error() -> None:
     assert ours.CRFSUITE_VERSION == theirs.CRFSUITE_VERSION
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = ours.Nothing

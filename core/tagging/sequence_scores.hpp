@@ -153,7 +153,11 @@ class Marginals {
     template <class Term>
     static double log_sum(std::size_t K, Term term) {
         double largest = kImpossible, total = 0.0;
-        for (std::size_t i = 0; i < K; ++i) largest = std::max(largest, term(i));
+        for (std::size_t i = 0; i < K; ++i) {
+            const double one = term(i);
+            if (std::isnan(one)) return one;
+            largest = std::max(largest, one);
+        }
         if (!std::isfinite(largest)) return largest;
         for (std::size_t i = 0; i < K; ++i) total += std::exp(term(i) - largest);
         return largest + std::log(total);
@@ -170,6 +174,9 @@ class Marginals {
             }
         log_partition_ = log_sum(K, [&](std::size_t j) { return factors_[(T - 1) * K + j]; });
         if (log_partition_ == kImpossible) throw NoLabelling();
+        if (!std::isfinite(log_partition_))
+            throw std::domain_error(
+                "the scores of this sequence are beyond all numbers: give attributes finite values.");
         message_.assign(K, 0.0);
         for (std::size_t t = T; t-- > 0;) {
             if (t + 1 < T) {

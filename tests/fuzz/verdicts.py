@@ -17,6 +17,12 @@ REFUSALS = (ValueError, TypeError, RuntimeError, MemoryError, NotFittedError, OS
 _FOREIGN = ("incompatible function arguments", "std::", "bad_alloc", "vector::", "basic_string")
 # Python's own words for an argument of another type, by its own protocols for paths and whole numbers.
 _PLAIN = ("os.PathLike object, not", "cannot be interpreted as an integer")
+# Sentences that the compiled tagger of single sequences raises below a plain call.
+_TAGGER = (
+    "the model is damaged: ",
+    "no labelling of this sequence is possible",
+    "the scores of this sequence are beyond",
+)
 
 
 class Broken(Exception):
@@ -35,7 +41,7 @@ def verdict(error: BaseException) -> str:
     if any(mark in message for mark in _FOREIGN):
         return f"{kind} of the binding layer at {where}: {message:.160}"
     ours = "/dualfield/" in where and (line.startswith("raise") or "_core" in line or "core" in line)
-    if "/sklearn/" in where or any(mark in message for mark in _PLAIN):
+    if "/sklearn/" in where or any(mark in message for mark in _PLAIN) or message.startswith(_TAGGER):
         return "refused"
     if not ours:
         return f"{kind} not of ours at {where} [{line:.80}]: {message:.100}"

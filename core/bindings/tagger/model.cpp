@@ -46,13 +46,14 @@ std::span<const Number> numbers(ModelObject* object, PyObject* source) {
     return {static_cast<const Number*>(buffer.buf), static_cast<std::size_t>(buffer.len) / sizeof(Number)};
 }
 
-// The labels and their numbers; of labels that occur twice the first counts.
+// The labels and their numbers.
 void set_labels(ModelObject* object, Ref labels) {
     Ref numbers(checked(PyDict_New()));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(labels.get()); ++i) {
         const Ref number(checked(PyLong_FromSsize_t(i)));
         checked(PyDict_SetDefault(numbers.get(), PyTuple_GET_ITEM(labels.get(), i), number.get()));
     }
+    if (PyDict_GET_SIZE(numbers.get()) != PyTuple_GET_SIZE(labels.get())) throw Damage("a label occurs twice");
     object->labels = labels.release();
     object->numbers = numbers.release();
 }

@@ -90,6 +90,7 @@ def test_every_truncation_is_refused(tiny: Trained, content: bytes) -> None:
         (lambda c: c.replace(b"FEAT", b"FEET"), "there is no FEAT at byte"),
         (lambda c: c.replace(b"LFRF", b"LFRG"), "there is no LFRF at byte"),
         (lambda c: c.replace(b"AFRF", b"AFRG"), "there is no AFRF at byte"),
+        (lambda c: c.replace(b"\x02\0\0\0Y\0", b"\x02\0\0\0X\0"), "a label occurs twice"),
         (lambda c: c[:28] + b"\xff\xff\xff\xff" + c[32:], "would end at byte"),
     ],
 )

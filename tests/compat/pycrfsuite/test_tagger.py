@@ -101,6 +101,14 @@ def test_large_weights_do_not_lose_probabilities(trained: Trained, tmp_path: Pat
             assert 9.0**-6 * (1 - 1e-6) <= tagger.probability(tagger.tag()) <= 1
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 1e308])
+def test_values_that_are_no_numbers_give_labels_but_no_probabilities(value: float, tiny: Trained) -> None:
+    tagger = ours.Tagger().open(tiny.path)
+    assert set(tagger.tag([{"a": value, "b:x": 10 * value}, {"c": value, "a": 10 * value}])) <= {"X", "Y"}
+    with pytest.raises(ValueError, match="beyond all numbers"):
+        tagger.marginal("X", 0)
+
+
 @pytest.mark.parametrize("scale", [1.0, 50.0, 800.0, 5000.0])
 def test_marginals_and_partition_are_those_of_enumeration(scale: float, content: bytes) -> None:
     rng = random.Random(4)

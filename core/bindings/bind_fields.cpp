@@ -41,15 +41,15 @@ void bind_general(nb::module_& m) {
             "weights"_a.noconvert(), "(a number not below the objective, what rounding acts on in it)")
         .def(
             "sample_primal",
-            [](const GeneralField& field, Vector<double> w, Vector<Index> blocks) {
+            [](const GeneralField& field, Vector<double> w, Vector<Index> blocks, double l1) {
                 check_weights(field, w);
                 require(field.labelled(), "the field has no labels to compare with");
                 const Index count = static_cast<Index>(blocks.shape(0));
                 for (Index k = 0; k < count; ++k) check_block(field, blocks.data()[k]);
                 nb::gil_scoped_release release;
-                return evaluate_sample(field, w.data(), blocks.data(), count);
+                return evaluate_sample(field, w.data(), blocks.data(), count, l1);
             },
-            "weights"_a.noconvert(), "blocks"_a.noconvert(),
+            "weights"_a.noconvert(), "blocks"_a.noconvert(), "l1"_a = 0.0,
             "The losses of some blocks and their share of the penalty.")
         .def(
             "gradient",

@@ -26,6 +26,15 @@ struct ElasticNet {
 
     double value(double u) const { return l1 * std::abs(u) + 0.5 * l2 * u * u; }
 
+    // Proximal steps u <- argmin_z |z - u|^2 / 2 + eta R(z) = soft(u, eta l1) / (1 + eta l2), several in a row, of which eta
+    // may change: then |u| + l1/l2 falls by the factor 1 / (1 + eta l2) each, until u is zero and stays.
+    // `log_growth` is the sum of log(1 + eta l2), `total` that of eta.
+    double shrunk(double u, double log_growth, double total) const {
+        const double decay = std::exp(-log_growth);
+        if (plain()) return u * decay;
+        return soft_threshold(u * decay, l1 * (l2 > 0.0 ? -std::expm1(-log_growth) / l2 : total));
+    }
+
     // What a point u says of the optimum, given the losses there and the gradient g of all but the l1 part.
     struct Look {
         double penalty;      // R(u)

@@ -168,7 +168,7 @@ PrimalBound bound_primal(const F& field, const double* w) {
 
 // What P(w) looks like from a sample of the blocks: their losses, and their share of the penalty.
 template <Field F>
-double evaluate_sample(const F& field, const double* w, const Index* blocks, Index count) {
+double evaluate_sample(const F& field, const double* w, const Index* blocks, Index count, double l1) {
     const auto objective = make_objective(field);
     double total = 0.0, sampled = 0.0;
     for (Index i = 0; i < field.blocks(); ++i) total += field.sample_weight(i);
@@ -176,7 +176,7 @@ double evaluate_sample(const F& field, const double* w, const Index* blocks, Ind
         sampled += field.sample_weight(blocks[k]);
         objective->add(blocks[k], w, nullptr);
     }
-    return objective->losses() + sampled / total * penalty(field, w);
+    return objective->losses() + sampled / total * (penalty(field, w) + l1 * absolute_sum(field.dimension(), w));
 }
 
 // The product of the Hessian of P at w with v: l2 v + sum_i c_i Cov_w(F) v.

@@ -1,8 +1,9 @@
 // AdaGrad with the exact proximal step for the penalty: Duchi, Hazan and Singer (2011). For a batch of b of the n
 // blocks, with g the gradient of its losses and r = l2 b / n,
-//     G_j  += g_j^2,     eta_j = eta / (delta + sqrt(G_j)),     w_j <- (w_j - eta_j g_j) / (1 + eta_j r).
-// A coordinate that the batch does not touch keeps its eta_j and only shrinks; k such steps are made up for at the next
-// visit, by the factor (1 + eta_j r)^-k.
+//     G_j  += g_j^2,     eta_j = eta / (delta + sqrt(G_j)),
+//     w_j  <- soft(w_j - eta_j g_j, eta_j l1 b / n) / (1 + eta_j r),     soft(x, t) = x moved towards zero by at most t.
+// A coordinate that the batch does not touch keeps its eta_j and only shrinks; all such steps are made up for at the next
+// visit, exactly: ElasticNet::shrunk.
 #pragma once
 
 #include <vector>
@@ -13,17 +14,23 @@
 namespace dualfield {
 
 struct AdaGradOptions {
+    static constexpr bool kWithoutPenalty = true;  // l2 may be zero
+    double l1;
     double eta, delta;
     Index batch;
     std::uint64_t seed;
 
     void each(auto&& option) {
+        option("l1", l1);
         option("eta", eta);
         option("delta", delta);
         option("batch", batch);
         option("seed", seed);
     }
-    void check(const auto&) const { check_option(batch >= 1, "a batch has at least one block"); }
+    void check(const auto& field) const {
+        check_penalty(field, l1);
+        check_option(batch >= 1, "a batch has at least one block");
+    }
 };
 
 template <Field F>
@@ -35,7 +42,7 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
     using Options = AdaGradOptions;
 
     AdaGrad(const F& field, const Options& options)
-        : Base(field, options.seed),
+        : Base(field, options.seed, 1, options.l1),
           eta_(options.eta),
           delta_(options.delta),
           weights_(field.dimension(), 0.0),
@@ -43,7 +50,7 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
           gradient_(field.dimension(), 0.0),
           steps_of_(field.dimension(), 0),
           batches_(Base::active_, options.batch),
-          penalty_(field.l2() / static_cast<double>(Base::active_count())) {}
+          l2_of_a_block_(field.l2() / static_cast<double>(Base::active_count())) {}
 
     auto numbers() const { return Base::numbers_with({{"eta", eta_}}); }
 
@@ -81,7 +88,8 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
             Base::field_.apply(gradient_.data(), c, direction_);
         }
         ++steps_;
-        const double r = penalty_ * static_cast<double>(batch.size());
+        const double r = l2_of_a_block_ * static_cast<double>(batch.size());
+        const double l1 = Base::penalty_.l1 * share(static_cast<double>(batch.size()));
         for_each_range([&](Index start, Index length) {
             if (steps_of_[start] == steps_) return;  // another block of the batch has been here
             steps_of_[start] = steps_;
@@ -89,11 +97,12 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
                 const double g = std::exchange(gradient_[j], 0.0);
                 squares_[j] += g * g;
                 const double eta = step(j);
-                weights_[j] = (weights_[j] - eta * g) / (1.0 + eta * r);
+                weights_[j] = soft_threshold(weights_[j] - eta * g, eta * l1) / (1.0 + eta * r);
             }
         });
     }
 
+    double share(double blocks) const { return blocks / static_cast<double>(Base::active_count()); }
     double step(Index j) const { return eta_ / (delta_ + std::sqrt(squares_[j])); }
 
     // The steps that a range of coordinates has missed: some of full batches, and the last of each pass.
@@ -101,12 +110,15 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
         const Index missed = steps_ - steps_of_[start];
         if (missed == 0) return;
         const Index last = steps_ / per_pass() - steps_of_[start] / per_pass();
-        const double full = penalty_ * static_cast<double>(batches_.size());
-        const double rest = penalty_ * static_cast<double>(batches_.last_size());
+        const double full = l2_of_a_block_ * static_cast<double>(batches_.size());
+        const double rest = l2_of_a_block_ * static_cast<double>(batches_.last_size());
+        const double total =
+            share(static_cast<double>((missed - last) * batches_.size() + last * batches_.last_size()));
         for (Index j = start; j < start + length; ++j) {
             const double eta = step(j);
-            w[j] *= std::exp(-static_cast<double>(missed - last) * std::log1p(eta * full) -
-                             static_cast<double>(last) * std::log1p(eta * rest));
+            const double log_growth = static_cast<double>(missed - last) * std::log1p(eta * full) +
+                                      static_cast<double>(last) * std::log1p(eta * rest);
+            w[j] = Base::penalty_.shrunk(w[j], log_growth, eta * total);
         }
     }
 
@@ -124,7 +136,7 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
     std::vector<double> gradient_;           // of a batch; zero between batches
     std::vector<Index> steps_of_;            // the step that a range has last seen, at the range's first coordinate
     Batches batches_;
-    double penalty_;  // of one block
+    double l2_of_a_block_;
     Index steps_ = 0;
     typename F::Direction direction_;
     std::vector<double> theta_, m_;  // scratch

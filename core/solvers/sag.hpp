@@ -26,11 +26,11 @@ class SAG : public AverageGradientRun<F, SAG<F>> {
         return (1.0 - share) * cautious + share * both;
     }
 
-    // `change` is the gradient's change divided by c.
-    void move(double c, const typename F::Direction& change, double, Team& team) {
+    // `change` is the gradient's change of block i, divided by c_i.
+    void move(Index i, const typename F::Direction& change, double, Team& team) {
         const double alpha = step();
-        Base::weights_.add_to_drift_later(c, change);
-        Base::weights_.shrink(1.0 - alpha * Base::lambda(), alpha / static_cast<double>(Base::seen()), team);
+        Base::weights_->change_drift_later({i, Base::field_.sample_weight(i), &change});
+        Base::weights_->move_later(1.0 - alpha * Base::lambda(), alpha / static_cast<double>(Base::seen()), {}, team);
     }
 };
 

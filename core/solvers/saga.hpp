@@ -1,11 +1,26 @@
 // SAGA: Defazio, Bach and Lacoste-Julien (2014), with the sampling and the Lipschitz constants of SAG. A block drawn
 // with probability p_i moves the weights along an unbiased estimate of the gradient,
 //     w <- w - alpha [ (g_new - g_old) / (n p_i) + d_old / n + lambda w ].
+// With l1 the weights then move towards zero by at most alpha l1 / n, the proximal step.
 #pragma once
 
 #include "solvers/primal/average_gradient.hpp"
 
 namespace dualfield {
+
+struct SAGAOptions : AverageGradientOptions {
+    static constexpr bool kWithoutPenalty = true;  // l2 may be zero
+    double l1;
+
+    void each(auto&& option) {
+        AverageGradientOptions::each(option);
+        option("l1", l1);
+    }
+    void check(const auto& field) const {
+        AverageGradientOptions::check(field);
+        check_penalty(field, l1);
+    }
+};
 
 template <Field F>
 class SAGA : public AverageGradientRun<F, SAGA<F>> {
@@ -13,7 +28,9 @@ class SAGA : public AverageGradientRun<F, SAGA<F>> {
     friend Base;
 
    public:
-    using Base::Base;
+    using Options = SAGAOptions;
+
+    SAGA(const F& field, const Options& options) : Base(field, options, options.l1) {}
 
    private:
     // 1 / (3 L), the step that the theory allows, where L is the largest L_i / (n p_i): a block that is drawn more often
@@ -24,12 +41,13 @@ class SAGA : public AverageGradientRun<F, SAGA<F>> {
         return 1.0 / (3.0 * (largest / Base::relative_probability(largest) + Base::lambda()));
     }
 
-    // `change` is (g_new - g_old) / c; `probability` is n p_i.
-    void move(double c, const typename F::Direction& change, double probability, Team& team) {
+    // `change` is (g_new - g_old) / c_i; `probability` is n p_i.
+    void move(Index i, const typename F::Direction& change, double probability, Team& team) {
         const double alpha = step(), n = static_cast<double>(Base::active_count());
-        Base::weights_.shrink(1.0 - alpha * Base::lambda(), alpha / n, team);
-        Base::weights_.add_later(-alpha * c / probability, change);
-        Base::weights_.add_to_drift_later(c, change);
+        const double c = Base::field_.sample_weight(i);
+        Base::weights_->move_later(1.0 - alpha * Base::lambda(), alpha / n, {i, -alpha * c / probability, &change},
+                                   team);
+        Base::weights_->change_drift_later({i, c, &change});
     }
 };
 

@@ -139,7 +139,7 @@ def test_zero_l1_changes_nothing(data: tuple[Any, Any]) -> None:
     assert one.layout_.rows is None
 
 
-@pytest.mark.parametrize("solver", ["sag", "sgd", "perceptron"])
+@pytest.mark.parametrize("solver", ["sag", "smd", "perceptron"])
 def test_other_solvers_are_refused(solver: str, data: tuple[Any, Any]) -> None:
     with pytest.raises(TypeError, match=r"cannot minimise the penalty l1=0\.5; use solver='auto'"):
         ChainCRF(l1=0.5, solver=solver).fit(*data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dualfield import LBFGS, OEG, SDCA, Progress, Solution, fields, l2_path, solve
 from dualfield.fields import Field
-from dualfield.solvers import BY_CLASS_NAME, Run, Solver
+from dualfield.solvers import BY_CLASS_NAME, Run, Solver, resolve
 from dualfield.solvers.dual import DualSolver
 from tests.enumeration import all_labellings, entropy
 from tests.zoo import dense_sequences, points, weights_with_zeros, word_sequences
@@ -311,13 +312,36 @@ def test_numbers_that_leave_floating_point_are_reported() -> None:
 # --- what is refused ---
 
 
-@pytest.mark.parametrize("name", [name for name in BY_CLASS_NAME if name not in ("LBFGS", "OEG", "SDCA")])
+def those_without(penalty: str) -> list[str]:
+    return [name for name, solver in BY_CLASS_NAME.items() if penalty not in solver.takes]
+
+
+@pytest.mark.parametrize("name", those_without("l1"))
 def test_other_solvers_refuse_by_name(name: str) -> None:
-    solver = BY_CLASS_NAME[name]()
-    with pytest.raises(TypeError, match=rf"^{name} cannot minimise the penalty l1=0.5; use solver='auto', 'oeg', "):
-        solve(MAKERS["chain"](l1=0.5), solver)
-    with pytest.raises(TypeError, match=rf"^{name} cannot minimise a penalty about given weights; use solver='auto'"):
-        solve(centred(MAKERS["chain"]()), solver)
+    assert name in ("SAG", "SMD", "Hybrid", "Perceptron", "IDAL", "GDMM", "SoftSDCA", "SoftBCFW")
+    takers = "'auto', 'oeg', 'sdca', 'lbfgs', 'saga', 'svrg', 'adagrad' or 'sgd'"
+    with pytest.raises(TypeError, match=rf"^{name} cannot minimise the penalty l1=0.5; use solver={takers}\.$"):
+        solve(MAKERS["chain"](l1=0.5), BY_CLASS_NAME[name]())
+
+
+@pytest.mark.parametrize("name", those_without("centre"))
+def test_other_solvers_refuse_a_penalty_about_given_weights(name: str) -> None:
+    takers = "'auto', 'oeg', 'sdca' or 'lbfgs'"
+    with pytest.raises(
+        TypeError, match=rf"^{name} cannot minimise a penalty about given weights; use solver={takers}\.$"
+    ):
+        solve(centred(MAKERS["chain"]()), BY_CLASS_NAME[name]())
+
+
+@pytest.mark.parametrize("penalty", ["l1", "centre"])
+def test_the_solvers_that_the_refusal_names_take_the_penalty(penalty: str) -> None:
+    field = MAKERS["chain"](l1=0.5) if penalty == "l1" else centred(MAKERS["chain"]())
+    with pytest.raises(TypeError) as refusal:
+        solve(field, "sag")
+    named = re.findall(r"'(\w+)'", str(refusal.value).partition("solver=")[2])
+    assert {resolve(name, field.default_solver).name for name in named[1:]} == set(BY_CLASS_NAME) - set(
+        those_without(penalty)
+    )
 
 
 @pytest.mark.parametrize("solver", [SDCA(), OEG(accelerate=False)], ids=repr)
@@ -416,3 +440,28 @@ def test_another_l2_keeps_l1() -> None:
     assert (field.l1, field.l2) == (0.4, 2.0)
     assert not field.same_as(MAKERS["multiclass"](l1=0.5, l2=2.0))
     assert field.same_as(MAKERS["multiclass"](l1=0.4, l2=2.0))
+
+
+# --- over the whole range of strengths ---
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(["chain", "chain-dense", "multiclass"]),
+    st.floats(-3, 3),
+    st.one_of(st.floats(-3, 3), st.just(-np.inf)),
+    st.sampled_from([OEG(), OEG(accelerate=False), SDCA(), SDCA(accelerate=True), LBFGS()]),
+    st.integers(1, 40),
+)
+def test_the_gap_is_never_below_the_distance_from_the_optimum(
+    name: str, log_l1: float, log_l2: float, solver: Solver, passes: int
+) -> None:
+    field = MAKERS[name](l1=10**log_l1, l2=10**log_l2)
+    if field.l2 == 0 and isinstance(solver, DualSolver) and not solver.accelerate:
+        return  # refused
+    best = solve(field, LBFGS(), tol=1e-12, max_passes=5000)
+    solution = solve(field, solver, tol=0.0, max_passes=passes, random_state=0)
+    assert solution.primal - best.primal <= solution.duality_gap
+    assert solution.dual <= best.primal * (1 + 1e-13)
+    assert solution.primal >= best.dual
+    assert solution.primal == pytest.approx(field.primal(solution.weights), rel=1e-12)

@@ -80,7 +80,7 @@ def test_weights_that_change_sign_and_grow_are_followed_too(average: bool) -> No
 @pytest.mark.parametrize("l2", [0.1, 1.0, 3.7])
 def test_the_first_step_of_pegasos_forgets_where_it_started(n: int, l2: float) -> None:
     field = fields.Multiclass(np.eye(50)[:n].repeat(2, axis=0), np.arange(2 * n) % 2, l2)
-    core = compiled("SGD", field, schedule="pegasos", eta=1.0, batch=1, average_after=-1, seed=0)
+    core = compiled("SGD", field, l1=0.0, schedule="pegasos", eta=1.0, batch=1, average_after=-1, seed=0)
     core.set_weights(np.random.default_rng(0).normal(size=field.dimension))
     visited_batch(core)
     touched = core.weights().reshape(-1, 2)[:-1].any(axis=1)
@@ -219,7 +219,7 @@ def test_the_automatic_step_is_chosen_on_a_sample_of_many_blocks(monkeypatch: py
         """The compiled solver, with its runs counted."""
 
         def __init__(self, eta: float) -> None:
-            self.core = compiled("SGD", field, schedule="constant", eta=eta, batch=4, average_after=-1, seed=0)
+            self.core = compiled("SGD", field, l1=0.0, schedule="constant", eta=eta, batch=4, average_after=-1, seed=0)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self.core, name)
@@ -232,7 +232,7 @@ def test_the_automatic_step_is_chosen_on_a_sample_of_many_blocks(monkeypatch: py
     assert set(looks) == {13}  # batches of four: 52 blocks
 
     def objective(step: float) -> float:
-        core = compiled("SGD", field, schedule="constant", eta=step, batch=4, average_after=-1, seed=0)
+        core = compiled("SGD", field, l1=0.0, schedule="constant", eta=step, batch=4, average_after=-1, seed=0)
         batches = [visited_batch(core) for _ in range(13)]
         w = core.weights()
         return sum(full.blocks[i].loss(w) for batch in batches for i in batch) + 52 / 200 * field.l2 / 2 * (w @ w)

@@ -153,13 +153,15 @@ def test_a_saved_run_goes_on_with_another_number_of_threads(before: int, after: 
     assert 1.0 <= crowding[0] <= windows[0]
 
 
-@pytest.mark.parametrize("method", ["SAG", "SAGA"])
+@pytest.mark.parametrize(("method", "options"), [("SAG", {}), ("SAGA", {"l1": 0.0}), ("SAGA", {"l1": 0.3})])
 @pytest.mark.parametrize("sampling", ["uniform", "nus", "nus*"])
 @pytest.mark.parametrize("field", [wide(0.0), dense_points(150)], ids=["chain", "points"])
-def test_average_gradients_depend_on_the_window_and_not_on_threads(field: Field, method: str, sampling: str) -> None:
+def test_average_gradients_depend_on_the_window_and_not_on_threads(
+    field: Field, method: str, options: dict[str, float], sampling: str
+) -> None:
     states, estimates = [], []
     for threads in (1, 2, 3):
-        core = compiled(method, field, sampling=sampling, threads=threads, window=12, seed=5)
+        core = compiled(method, field, sampling=sampling, threads=threads, window=12, seed=5, **options)
         assert core.run(7 * field.n_blocks, 3600.0) == 7 * field.n_blocks
         states.append(core.save())
         states[-1]["weights"] = core.weights()

@@ -23,9 +23,10 @@
 #include <vector>
 
 #include "sampling/weighted_tree.hpp"
-#include "solvers/primal/lazy_weights.hpp"
+#include "solvers/primal/gap_estimate.hpp"
 #include "solvers/primal/primal_run.hpp"
 #include "solvers/primal/smoothness.hpp"
+#include "solvers/primal/thresholded_weights.hpp"
 
 namespace dualfield {
 
@@ -59,9 +60,9 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
    public:
     using Options = AverageGradientOptions;
 
-    AverageGradientRun(const F& field, const Options& options)
-        : Base(field, options.seed, options.threads),
-          weights_(field, Lazy::drifting),
+    explicit AverageGradientRun(const F& field, const Options& options, double l1 = 0.0)
+        : Base(field, options.seed, options.threads, l1),
+          weights_(make_moving_weights(field, Lazy::drifting, l1)),
           sampling_(options.sampling),
           workers_(options.threads, Worker(field)),
           slots_(options.window),
@@ -82,36 +83,24 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     }
 
     Index per_pass() const { return Base::active_count(); }
-    void read(double* w) const { weights_.read(w); }
-    void set(const double* w) { weights_.set(w); }
+    void read(double* w) const { weights_->read(w); }
+    void set(const double* w) { weights_->set(w); }
     Index seen() const { return seen_; }
     auto numbers() const {
         return Base::numbers_with(
             {{"smoothness", sampling_ == GradientSampling::uniform ? constant_ : mean_constant()}});
     }
 
-    // (gap, primal) as far as the kept gradients tell: |d + l2 w|^2 / (2 l2), and the losses as last seen.
+    // (gap, primal) as far as the kept gradients tell, without l1 |d + l2 w|^2 / (2 l2), and the losses as last seen.
     std::pair<double, double> estimate() {
         if (seen_ < Base::active_count()) return {std::numeric_limits<double>::infinity(), 1.0};
-        const auto w = std::make_unique_for_overwrite<double[]>(Base::field_.dimension());
-        const double l2 = Base::field_.l2();
+        std::vector<double> w(Base::field_.dimension());
         Team team(Base::threads_);
-        std::vector<double> lengths(team.size()), squares(team.size());
-        team.run([&](Index member) {
-            const Index n = Base::field_.dimension();
-            const Index first = n * member / team.size(), end = n * (member + 1) / team.size();
-            weights_.read(first, end, w.get());
-            lengths[member] = squared_norm(end - first, w.get() + first);
-            double square = 0.0;
-            for (Index k = first; k < end; ++k) {
-                const double slope = weights_.drift()[k] + l2 * w[k];
-                square += slope * slope;
-            }
-            squares[member] = square;
-        });
-        double primal = 0.5 * l2 * std::accumulate(lengths.begin(), lengths.end(), 0.0);
-        for (Index i : Base::active_) primal += Base::field_.sample_weight(i) * losses_[i];
-        return {0.5 * std::accumulate(squares.begin(), squares.end(), 0.0) / l2, primal};
+        team.over_ranges(Base::field_.dimension(),
+                         [&](Index first, Index end) { weights_->read(first, end, w.data()); });
+        double losses = 0.0;
+        for (Index i : Base::active_) losses += Base::field_.sample_weight(i) * losses_[i];
+        return estimate_gap(Base::penalty_, w, weights_->drift(), losses, team);
     }
 
    protected:
@@ -135,7 +124,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         return 1.0;
     }
 
-    LazyWeights<F> weights_;
+    std::unique_ptr<MovingWeights<F>> weights_;
 
    private:
     static constexpr Index kNone = -1;
@@ -175,7 +164,10 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         do {
             const Index size =
                 fill_window(Base::active_count() - (Base::updates_ + done) % Base::active_count(), again);
-            longest_first(Base::field_, size, [&](Index k) { return slots_[k].drawn.block; }, schedule_);
+            blocks_.resize(size);
+            for (Index k = 0; k < size; ++k) blocks_[k] = slots_[k].drawn.block;
+            weights_->prepare(blocks_, team);
+            longest_first(Base::field_, size, [&](Index k) { return blocks_[k]; }, schedule_);
             const bool measured = size > 1 && (seen_ < Base::active_count() || ++windows_ % kMeasuredEvery == 0);
             team.for_each(size,
                           [&](Index k, Index member) { visit(slots_[schedule_[k]], workers_[member], measured); });
@@ -209,7 +201,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         const Index size = field.compact_size(i);
         double* theta = room(worker.theta, size);
         double* m = room(worker.fresh, size);
-        weights_.score(i, theta, worker.drift);
+        weights_->score(i, theta, worker.drift);
         field.center(i, theta);
         const double log_z = field.infer(i, theta, m, worker.oracle);
         slot.loss = log_z - field.true_score(i, theta);
@@ -227,22 +219,22 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             m[k] = change;
         }
         slot.length = field.sample_weight(i) * std::sqrt(field.pull(i, m, slot.change));
-        if (measured) slot.along = weights_.product_with_drift(slot.change);
+        if (measured) slot.along = weights_->product_with_drift(slot.change);
     }
 
     // Takes the steps of a window, until one cannot be taken; returns how many there were.
     Index take_steps(Index size, bool measured, Team& team) {
-        const Index settlings = weights_.settlings();
+        const Index settlings = weights_->settlings();
         Index done = 0;
         while (done < size && take_step(slots_[done], team)) ++done;
-        if (measured && done == size && weights_.settlings() == settlings) {
-            measure_cosine(size, weights_.catch_up_and_measure(team));
+        if (measured && done == size && weights_->settlings() == settlings) {
+            measure_cosine(size, weights_->catch_up_and_measure(team));
         } else {
-            weights_.catch_up(team);
+            weights_->catch_up(team);
         }
         since_settled_ += done;
         if (since_settled_ >= 4 * Base::active_count()) {
-            weights_.settle(team);
+            weights_->settle(team);
             since_settled_ = 0;
         }
         return done;
@@ -276,7 +268,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         adapt(slot);
         Base::diverged_ = !Base::sane(slot.length);
         if (Base::diverged_) return false;
-        static_cast<Method*>(this)->move(Base::field_.sample_weight(i), slot.change, slot.drawn.probability, team);
+        static_cast<Method*>(this)->move(i, slot.change, slot.drawn.probability, team);
         return true;
     }
 
@@ -355,7 +347,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     double* memory(Index i) { return marginals_.data() + offsets_[i]; }
 
     void archive_method(Archive& archive) {
-        weights_.archive(archive);
+        weights_->archive(archive);
         archive.array("marginals", marginals_);
         archive.array("losses", losses_);
         archive.counters("visits", visits_);
@@ -375,6 +367,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     GradientSampling sampling_;
     std::vector<Worker> workers_;            // one a thread
     std::vector<Slot> slots_;                // one an update of a window
+    std::vector<Index> blocks_;              // of the slots
     std::vector<Index> schedule_;            // the order in which threads take the slots
     double constant_ = 1.0, largest_ = 0.0;  // the common L; the largest L_i
     WeightedTree constants_;                 // L_i; zero for blocks not yet seen

@@ -1,7 +1,8 @@
 // The full pass behind the certificate of a primal solver.
 //
-// At given weights it computes P(w) and its gradient. With mu = p(w) the dual value is P(w) - |gradient|^2 / (2 l2); the
-// best such value of all passes so far bounds the optimum from below. It works in slices and changes nothing in the run.
+// At given weights it computes P(w) and its gradient. With mu = p(w) the dual value is P(w) - |gradient|^2 / (2 l2), with
+// l1 that of duality/elastic_net.hpp; the best such value of all passes so far bounds the optimum from below. It works in
+// slices and changes nothing in the run.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "duality/elastic_net.hpp"
 #include "fields/objective.hpp"
 
 namespace dualfield {
@@ -16,8 +18,8 @@ namespace dualfield {
 template <Field F>
 class GradientCertificate {
    public:
-    explicit GradientCertificate(const F& field)
-        : field_(field), objective_(make_objective(field)), order_(active_blocks(field)) {}
+    explicit GradientCertificate(const F& field, double l1 = 0.0)
+        : field_(field), penalty_{l1, field.l2()}, objective_(make_objective(field)), order_(active_blocks(field)) {}
 
     // read(w) writes the weights to certify, once, when a pass begins. True when the pass is complete.
     template <class Read>
@@ -37,7 +39,7 @@ class GradientCertificate {
             cursor_ += count;
             if (deadline.passed() && cursor_ < blocks) return false;
         }
-        end();
+        end(team);
         return true;
     }
 
@@ -58,20 +60,31 @@ class GradientCertificate {
     }
 
    private:
-    void end() {
-        const double penalty = dualfield::penalty(field_, weights_.data());
+    void end(Team& team) {
+        const auto [penalty, lower_bound] = look(team);
         const double primal = objective_->losses() + penalty;
-        const double square = squared_norm(field_.dimension(), gradient_.data());
         const double allowance = rounding_allowance(objective_->magnitude() + penalty);
         certificate_ = Certificate();
         gradient_ = {};
         complete_ = true;
-        if (!std::isfinite(primal) || !std::isfinite(square)) return;  // then nothing is certified
-        best_dual_ = std::max(best_dual_, primal - 0.5 * square / field_.l2() - allowance);
+        if (!std::isfinite(primal) || !std::isfinite(lower_bound)) return;  // then nothing is certified
+        best_dual_ = std::max(best_dual_, lower_bound - allowance);
         certificate_ = {primal, best_dual_, std::max(0.0, primal - best_dual_) + allowance};
     }
 
+    ElasticNet::Look look(Team& team) const {
+        const Index n = field_.dimension();
+        const double losses = objective_->losses();
+        if (penalty_.plain()) {
+            const double penalty = dualfield::penalty(field_, weights_.data());
+            return {penalty, losses + penalty - 0.5 * squared_norm(n, gradient_.data()) / field_.l2()};
+        }
+        return penalty_.look(n, weights_.data(), gradient_.data(), losses, team,
+                             [&](double penalty) { return rounding_allowance(objective_->magnitude() + penalty); });
+    }
+
     const F& field_;
+    ElasticNet penalty_;
     std::unique_ptr<Objective> objective_;
     std::vector<Index> order_;
     Certificate certificate_;

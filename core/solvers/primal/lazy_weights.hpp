@@ -12,29 +12,31 @@
 #include <utility>
 #include <vector>
 
-#include "base/archive.hpp"
-#include "fields/field.hpp"
 #include "simd/vector.hpp"
-#include "threads/team.hpp"
+#include "solvers/primal/moving_weights.hpp"
 
 namespace dualfield {
 
-enum class Lazy { shrinking, drifting, averaging };
-
 template <Field F>
-class LazyWeights {
+class LazyWeights final : public MovingWeights<F> {
+    using Base = MovingWeights<F>;
+    using Base::d_;
+    using Base::field_;
+
    public:
-    using Direction = typename F::Direction;
+    using Base::prepare;
+    using Base::read;
+    using Base::settle;
+    using typename Base::Change;
+    using typename Base::Direction;
 
     LazyWeights(const F& field, Lazy kind)
-        : field_(field),
-          v_(field.dimension(), 0.0),
-          d_(kind == Lazy::drifting ? field.dimension() : 0, 0.0),
-          u_(kind == Lazy::averaging ? field.dimension() : 0, 0.0) {}
+        : Base(field, kind), v_(field.dimension(), 0.0), u_(kind == Lazy::averaging ? field.dimension() : 0, 0.0) {}
 
-    // The potentials of block i under w.
+    void prepare(std::span<const Index>, Team&) override {}
+
     void score(Index i, double* theta) { score(i, theta, scratch_); }
-    void score(Index i, double* theta, std::vector<double>& scratch) const {
+    void score(Index i, double* theta, std::vector<double>& scratch) const override {
         const Index size = field_.compact_size(i);
         field_.score(i, v_.data(), theta);
         if (a_ != 0.0) {
@@ -47,12 +49,23 @@ class LazyWeights {
         }
     }
 
-    // w <- decay * w - step * d
-    void shrink(double decay, double step) {
+    void move(double decay, double step, std::span<const Change> changes) override {
         Team alone(1);
         shrink(decay, step, alone);
+        for (const Change& change : changes) add(change.x, *change.direction);
     }
+
+    void move_later(double decay, double step, const Change& change, Team& team) override {
+        shrink(decay, step, team);
+        if (change.direction) later_.push_back({change.direction, change.x / s_, 0.0});
+    }
+    void change_drift_later(const Change& change) override {
+        later_.push_back({change.direction, a_ * change.x, change.x});
+    }
+
+    // w <- decay * w - step * d
     void shrink(double decay, double step, Team& team) {
+        if (d_.empty()) step = 0.0;
         constexpr double kSmallest = 1e-6, kLargest = 1e6;
         const double s = decay * s_;
         if (std::abs(s) > kSmallest && std::abs(s) < kLargest) {
@@ -74,57 +87,35 @@ class LazyWeights {
         if (!u_.empty() && total_ != 0.0) field_.apply(u_.data(), total_ * x / s_, direction);
     }
 
-    // d += x * direction; w stays.
-    void add_to_drift(double x, const Direction& direction) {
-        field_.apply(d_.data(), x, direction);
-        if (a_ != 0.0) field_.apply(v_.data(), a_ * x, direction);
-    }
-
-    // The same for weights that drift, at the next catch_up(); the direction must be there until then.
-    void add_later(double x, const Direction& direction) { later_.push_back({&direction, x / s_, 0.0}); }
-    void add_to_drift_later(double x, const Direction& direction) { later_.push_back({&direction, a_ * x, x}); }
-
-    void catch_up(Team& team) {
+    void catch_up(Team& team) override {
         team.run([&](Index member) {
-            for (const Change& change : later_) make(change, {member, team.size()});
+            for (const Later& later : later_) make(later, {member, team.size()});
         });
         later_.clear();
     }
 
-    // The same, and <d, direction> of each change of d, as earlier ones have made d.
-    std::vector<double> catch_up_and_measure(Team& team) {
+    std::vector<double> catch_up_and_measure(Team& team) override {
         std::vector<std::vector<double>> of_members(team.size());
         team.run([&](Index member) {
             const Part part{member, team.size()};
-            for (const Change& change : later_) {
-                if (change.of_d != 0.0)
-                    of_members[member].push_back(field_.product(d_.data(), *change.direction, part));
-                make(change, part);
+            for (const Later& later : later_) {
+                if (later.of_d != 0.0) of_members[member].push_back(field_.product(d_.data(), *later.direction, part));
+                make(later, part);
             }
         });
         later_.clear();
-        for (Index member = 1; member < team.size(); ++member)
-            axpy(static_cast<Index>(of_members[0].size()), 1.0, of_members[member].data(), of_members[0].data());
-        return std::move(of_members[0]);
+        return Base::added(of_members);
     }
 
-    Index settlings() const { return settlings_; }  // how often w was made plain, by shrink() too
+    Index settlings() const override { return settlings_; }
 
-    // <d, direction>, as of the last catch_up().
-    double product_with_drift(const Direction& direction) const { return field_.product(d_.data(), direction, Part{}); }
-
-    // Counts w once more in the average.
-    void count() {
+    void count() override {
         total_ += s_;
         counted_ += 1.0;
     }
 
-    // Makes w plain again, s = 1 and a = 0; done now and then, before rounding tells.
-    void settle() {
-        Team alone(1);
-        settle(alone);
-    }
-    void settle(Team& team) {
+    // Makes w plain again, s = 1 and a = 0.
+    void settle(Team& team) override {
         team.over_ranges(field_.dimension(), [&](Index first, Index end) {
             if (!u_.empty()) axpy(end - first, -total_, v_.data() + first, u_.data() + first);
             read(first, end, v_.data());
@@ -135,10 +126,7 @@ class LazyWeights {
         a_ = 0.0;
     }
 
-    void read(double* w) const { read(0, field_.dimension(), w); }
-
-    // The weights first .. end - 1, to where they are in w.
-    void read(Index first, Index end, double* w) const {
+    void read(Index first, Index end, double* w) const override {
         if (a_ != 0.0) {
 #pragma omp simd
             for (Index k = first; k < end; ++k) w[k] = s_ * (v_[k] - a_ * d_[k]);
@@ -148,22 +136,17 @@ class LazyWeights {
         }
     }
 
-    // The average of what was counted; w itself while nothing was.
-    void read_average(double* w) const {
+    void read_average(double* w) const override {
         if (counted_ == 0.0) return read(w);
         for (Index k = 0; k < field_.dimension(); ++k) w[k] = (total_ * v_[k] - u_[k]) / counted_;
     }
 
-    // Starts from given weights; d stays.
-    void set(const double* w) {
+    void set(const double* w) override {
         settle();
         std::copy(w, w + v_.size(), v_.begin());
     }
 
-    std::vector<double>& drift() { return d_; }
-    const std::vector<double>& drift() const { return d_; }
-
-    void archive(Archive& archive) {
+    void archive(Archive& archive) override {
         archive.array("lazy_v", v_);
         archive.array("lazy_d", d_);
         archive.array("lazy_u", u_);
@@ -173,22 +156,21 @@ class LazyWeights {
     }
 
    private:
-    struct Change {
+    struct Later {
         const Direction* direction;
         double of_v, of_d;  // v += of_v * direction, d += of_d * direction
     };
 
-    void make(const Change& change, const Part& part) {
-        if (change.of_d != 0.0) field_.apply(d_.data(), change.of_d, *change.direction, part);
-        if (change.of_v != 0.0) field_.apply(v_.data(), change.of_v, *change.direction, part);
+    void make(const Later& later, const Part& part) {
+        if (later.of_d != 0.0) field_.apply(d_.data(), later.of_d, *later.direction, part);
+        if (later.of_v != 0.0) field_.apply(v_.data(), later.of_v, *later.direction, part);
     }
 
-    const F& field_;
-    std::vector<double> v_, d_, u_;
+    std::vector<double> v_, u_;
     double s_ = 1.0, a_ = 0.0;
     double total_ = 0.0, counted_ = 0.0;  // A, and how many w it stands for
     Index settlings_ = 0;
-    std::vector<Change> later_;
+    std::vector<Later> later_;
     std::vector<double> scratch_;
 };
 

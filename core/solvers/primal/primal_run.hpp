@@ -15,6 +15,12 @@
 
 namespace dualfield {
 
+// Of options with an l1: it may stand in for l2.
+inline void check_penalty(const auto& field, double l1) {
+    check_option(std::isfinite(l1) && l1 >= 0.0, "l1 must be finite and not negative");
+    check_option(l1 > 0.0 || field.l2() > 0.0, "one of l1 and l2 must be positive");
+}
+
 template <Field F, class Method>
 class PrimalRun {
    public:
@@ -72,8 +78,13 @@ class PrimalRun {
         return own;
     }
 
-    PrimalRun(const F& field, std::uint64_t seed, Index threads = 1)
-        : field_(field), random_(seed), active_(active_blocks(field)), threads_(threads), certificate_(field) {}
+    PrimalRun(const F& field, std::uint64_t seed, Index threads = 1, double l1 = 0.0)
+        : field_(field),
+          penalty_{l1, field.l2()},
+          random_(seed),
+          active_(active_blocks(field)),
+          threads_(threads),
+          certificate_(field, l1) {}
 
     Index advance(Team&) {
         method().update();
@@ -97,6 +108,7 @@ class PrimalRun {
     double lambda() const { return field_.l2() / static_cast<double>(active_.size()); }
 
     const F& field_;
+    ElasticNet penalty_;
     Random random_;
     std::vector<Index> active_;  // the blocks of positive weight
     Index threads_;

@@ -1,4 +1,4 @@
-"""AdaGrad with proximal L2; the loop is in ``core/solvers/adagrad.hpp``."""
+"""AdaGrad with proximal l1 and l2; the loop is in ``core/solvers/adagrad.hpp``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class AdaGrad(Solver):
 
     For a batch of b of the n blocks, in sum units, with g the gradient of its losses and ``r = l2 b/n``::
 
-        G_j += g_j²,   η_j = η / (δ + √G_j),   w_j = (w_j − η_j g_j) / (1 + η_j r)
+        G_j += g_j²,   η_j = η / (δ + √G_j),   w_j = soft(w_j − η_j g_j, η_j l1 b/n) / (1 + η_j r)
 
-    Weights that no block of the batch touches only shrink, and do so when they are next needed. It converges slowly;
-    the certificate, a full gradient after a number of passes that grows geometrically, says where it stands. Memory:
-    four vectors as long as the weights.
+    where ``soft(x, t)`` is x moved towards zero by at most t. Weights that no block of the batch touches only shrink,
+    and do so when they are next needed, by a closed form. It converges slowly; the certificate, a full gradient after a
+    number of passes that grows geometrically, says where it stands. Memory: four vectors as long as the weights.
 
     Parameters
     ----------
@@ -47,6 +47,7 @@ class AdaGrad(Solver):
     batch_size: int = 1
 
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
+    takes: ClassVar[frozenset[str]] = frozenset({"l1"})
 
     def __post_init__(self) -> None:
         check_step(self.name, "eta", self.eta)
@@ -57,7 +58,8 @@ class AdaGrad(Solver):
         """Bind to a field, at weights zero; with eta="auto", after the search for it."""
 
         def make(eta: float) -> Any:
-            return compiled("AdaGrad", field, eta=eta, delta=float(self.delta), batch=self.batch_size, seed=seed)
+            options = {"eta": eta, "delta": float(self.delta), "batch": self.batch_size, "seed": seed}
+            return compiled("AdaGrad", field, l1=field.l1, **options)
 
         eta = best_step(make, field) if self.eta == "auto" else float(self.eta)
         return SteppedRun(self, field, make(eta))

@@ -22,6 +22,13 @@ from dualfield.solution import Certificate
 __all__ = ["Bound", "MarginalsRun", "Run", "Solver", "check_count", "check_flag", "check_number", "compiled"]
 
 
+# The solvers that take a penalty, for the sentence that refuses another.
+_TAKERS = {
+    "l1": "'auto', 'oeg', 'sdca', 'lbfgs', 'saga', 'svrg', 'adagrad' or 'sgd'",
+    "centre": "'auto', 'oeg', 'sdca' or 'lbfgs'",
+}
+
+
 class Bound(NamedTuple):
     """Confirmed objective values: ``primal`` at the weights, ``dual`` below the optimum, and their gap."""
 
@@ -126,7 +133,7 @@ class Run(ABC):
         """The columns of the history that this solver adds, at the end of a pass."""
 
     def under_another_penalty(self, field: Field, seed: int) -> Run:
-        """A new run on a field that differs only in l2, which begins where this one stands."""
+        """A new run on a field that differs only in l1 and l2, which begins where this one stands."""
         run = self.solver.start(field, seed)
         run.begin_at(self.weights())
         return run
@@ -197,7 +204,7 @@ class Solver(ABC):
         for penalty, present, shown in asked:
             if present and penalty not in self.takes:
                 what = f"the penalty {shown}" if penalty == "l1" else f"a penalty about {shown}"
-                raise TypeError(f"{self.name} cannot minimise {what}; use solver='auto', 'oeg', 'sdca' or 'lbfgs'.")
+                raise TypeError(f"{self.name} cannot minimise {what}; use solver={_TAKERS[penalty]}.")
         missing = sorted(self.needs - field.offers)
         if missing:
             instead = f"; {field.instead}" if field.instead else ""

@@ -25,7 +25,8 @@ class PrimalRun(Run):
 
         ``P(w) − P* ≤ P(w) − max_s D_s,   D_s = P(w_s) − ‖∇P(w_s)‖² / (2 l2)``,
 
-    with the best of the lower bounds ``D_s`` seen at the confirming passes so far.
+    with the best of the lower bounds ``D_s`` seen at the confirming passes so far. (With l1, ``D_s`` is the dual value
+    of the best mixture of ``p(w_s)`` and the truth, as for OWL-QN.)
     """
 
     def __init__(self, solver: Solver, field: Field, core: Any) -> None:
@@ -85,8 +86,8 @@ def best_step(make: Callable[[float], Any], field: Field) -> float:
             return math.inf
         state = core.save()
         visited = state["order"][: state["next_in_order"][0] or None]
-        value = float(field.core.sample_primal(core.weights(), visited))
-        return value if value < field.core.sample_primal(start, visited) else math.inf
+        value = float(field.core.sample_primal(core.weights(), visited, field.l1))
+        return value if value < field.core.sample_primal(start, visited, field.l1) else math.inf
 
     step, least = 0.1, reached(0.1)
     for factor in (10.0, 0.1):

@@ -23,6 +23,9 @@ class SGD(Solver):
         g  = Σ_batch c_i (E_w F − F_i) + (b/n) l2 w
         w −= η_t g                                      lazily: only the features of the batch are touched
 
+    With ``l1`` each weight then moves towards zero by at most ``η_t l1 b/n``. Weights that no block of the batch
+    touches make up for that when they are next needed, by a closed form.
+
     With a constant step the weights end up wandering around the optimum, the closer the smaller η; with the other
     schedules they converge slowly. So do not expect a small tolerance from it: the certificate, a full gradient after
     a number of passes that grows geometrically, says where it stands. Use SAG, SDCA or OEG to get to the optimum.
@@ -37,6 +40,7 @@ class SGD(Solver):
         ``η_t = η n / (l2 b t)`` (Shalev-Shwartz et al. 2011).
     average : bool
         Whether the average of the iterates, from the second pass on, stands for the run (ASG in Schmidt et al. 2015).
+        With ``l1``, few of its weights are exactly zero: those that have been zero ever since.
     batch_size : int
         Blocks a batch.
 
@@ -53,6 +57,7 @@ class SGD(Solver):
     batch_size: int = 1
 
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
+    takes: ClassVar[frozenset[str]] = frozenset({"l1"})
 
     def __post_init__(self) -> None:
         check_step(self.name, "eta", self.eta)
@@ -61,6 +66,14 @@ class SGD(Solver):
         check_flag(self.name, "average", self.average)
         check_count(self.name, "batch_size", self.batch_size, 1)
 
+    def check(self, field: Field) -> None:
+        """Refuse a field that lacks something, or has a penalty that the method does not take, by name."""
+        super().check(field)
+        if field.l2 == 0 and self.schedule == "pegasos":
+            raise TypeError(
+                "SGD with schedule='pegasos' needs l2 > 0, since its steps are divided by l2; use schedule='annealed'."
+            )
+
     def start(self, field: Field, seed: int) -> PrimalRun:
         """Bind to a field, at weights zero; with eta="auto", after the search for it."""
 
@@ -68,6 +81,7 @@ class SGD(Solver):
             return compiled(
                 "SGD",
                 field,
+                l1=field.l1,
                 schedule=self.schedule,
                 eta=eta,
                 batch=self.batch_size,

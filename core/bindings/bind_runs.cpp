@@ -86,7 +86,7 @@ void bind_dual_run(nb::module_& m) {
                  return save_archive<BoundRun>(run);
              })
         .def("widen", alone<BoundDual>(&BoundDual::widen))
-        .def("begin_again", alone<BoundDual>(&BoundDual::begin_again), "old_l2"_a)
+        .def("begin_again", alone<BoundDual>(&BoundDual::begin_again), "old_l2"_a, "old_l1"_a)
         .def_prop_ro("dual", alone<BoundDual>(&BoundDual::dual))
         .def_prop_ro("gap_estimate", alone<BoundDual>(&BoundDual::gap_estimate))
         .def_prop_ro("chi", alone<BoundDual>(&BoundDual::chi))

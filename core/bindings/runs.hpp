@@ -39,7 +39,7 @@ class BoundDual : public BoundRun {
     virtual bool confirmed() const = 0;
     virtual void adopt_confirmed() = 0;
     virtual void widen() = 0;
-    virtual void begin_again(double old_l2) = 0;
+    virtual void begin_again(double old_l2, double old_l1) = 0;
     virtual double dual() = 0;
     virtual double gap_estimate() = 0;
     virtual double chi() const = 0;
@@ -107,7 +107,7 @@ class BoundDualOf final : public BoundAs<BoundDual, Method> {
     bool confirmed() const override { return method_.confirmed(); }
     void adopt_confirmed() override { method_.adopt_confirmed(); }
     void widen() override { method_.widen(); }
-    void begin_again(double old_l2) override { method_.begin_again(old_l2); }
+    void begin_again(double old_l2, double old_l1) override { method_.begin_again(old_l2, old_l1); }
     double dual() override { return method_.dual(); }
     double gap_estimate() override { return method_.gap_estimate(); }
     double chi() const override { return method_.chi(); }

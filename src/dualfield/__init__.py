@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from dualfield.solvers import LBFGS as LBFGS
     from dualfield.solvers import OEG as OEG
     from dualfield.solvers import SDCA as SDCA
+    from dualfield.solving import l1_path as l1_path
     from dualfield.solving import l2_path as l2_path
+    from dualfield.solving import penalty_path as penalty_path
     from dualfield.solving import solve as solve
 
 __all__, __getattr__, __dir__ = deferred(__name__, written_imports())

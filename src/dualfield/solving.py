@@ -1,4 +1,4 @@
-"""``solve`` minimises a field's objective to a certificate; ``l2_path`` does so for several penalties."""
+"""``solve`` minimises a field's objective to a certificate; paths do so for several penalties, each from the last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dualfield.core_arrays import as_numbers, contiguous
 from dualfield.driver import Callback, Clock, Drive
 from dualfield.fields import Field
-from dualfield.fields.base import check_l2
+from dualfield.fields.base import check_l1, check_l2
 from dualfield.parameters import check_limits
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
@@ -20,7 +20,7 @@ from dualfield.solvers import Run, Solver, resolve
 from dualfield.solvers.base import check_count
 from dualfield.threads import all_threads
 
-__all__ = ["check_l2s", "l2_path", "solve"]
+__all__ = ["check_l1s", "check_l2s", "l1_path", "l2_path", "penalty_path", "solve"]
 
 
 def solve(
@@ -194,36 +194,177 @@ def l2_path(
     >>> [solution.status for solution in l2_path(field, [0.1, 1.0, 10.0], random_state=0)]
     ['converged', 'converged', 'converged']
     """
-    strengths = check_l2s(l2s)
+    pairs = [(field.l1, l2) for l2 in check_l2s(l2s, field.l1)]
+    return _path(field, pairs, solver, tol, max_passes, callbacks, random_state, n_jobs)
+
+
+def l1_path(
+    field: Field,
+    l1s: Iterable[float],
+    solver: Solver | str = "auto",
+    tol: float = 1e-3,
+    max_passes: int = 500,
+    callbacks: Iterable[Callback] = (),
+    random_state: int | np.random.RandomState | None = None,
+    *,
+    n_jobs: int | None = 1,
+) -> list[Solution]:
+    """Solve a field for each of several l1 penalties, from the largest to the smallest, each with its certificate.
+
+    From one to the next more weights differ from zero. Each solution starts from the one before, as in
+    :func:`dualfield.l2_path`; the data are compiled once.
+
+    Parameters
+    ----------
+    field : Field
+        The problem, chains or points; its own ``l1`` has no effect.
+    l1s : iterable of float
+        The penalties; zero too, where the field's ``l2`` is positive.
+    solver, tol, max_passes, callbacks, random_state, n_jobs
+        As for :func:`dualfield.solve`; ``max_passes`` counts for each penalty.
+
+    Returns
+    -------
+    list of Solution
+        In the order of ``l1s``. Their ``state`` is None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield import fields, l1_path
+    >>> field = fields.Multiclass(np.eye(3), [0, 1, 2], l2=0.1)
+    >>> [np.count_nonzero(solution.weights) for solution in l1_path(field, [1.0, 0.1, 0.0], random_state=0)]
+    [0, 9, 9]
+    """
+    pairs = [(l1, check_l2(field.l2, l1)) for l1 in check_l1s(l1s)]
+    return _path(field, pairs, solver, tol, max_passes, callbacks, random_state, n_jobs)
+
+
+def penalty_path(
+    field: Field,
+    penalties: Iterable[tuple[float, float]],
+    solver: Solver | str = "auto",
+    tol: float = 1e-3,
+    max_passes: int = 500,
+    callbacks: Iterable[Callback] = (),
+    random_state: int | np.random.RandomState | None = None,
+    *,
+    n_jobs: int | None = 1,
+) -> list[Solution]:
+    """Solve a field for each of several pairs of penalties, such as a grid of them, each with its certificate.
+
+    For each l1, from the largest to the smallest, the path goes along its l2, from the largest to the smallest. The
+    first point of an l1 starts from the first point of the l1 before, any other from the point before it, as in
+    :func:`dualfield.l2_path`.
+
+    Parameters
+    ----------
+    field : Field
+        The problem; its own penalties have no effect. Pairs whose l1 differs are for chains and points.
+    penalties : iterable of pairs of float
+        Pairs ``(l1, l2)``; l2 may be zero where l1 is positive.
+    solver, tol, max_passes, callbacks, random_state, n_jobs
+        As for :func:`dualfield.solve`; ``max_passes`` counts for each pair.
+
+    Returns
+    -------
+    list of Solution
+        In the order of ``penalties``. Their ``state`` is None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from itertools import product
+    >>> from dualfield import fields, penalty_path
+    >>> field = fields.Multiclass(np.eye(3), [0, 1, 2])
+    >>> [solution.status for solution in penalty_path(field, product([0.1, 0.0], [1.0, 0.1]), random_state=0)]
+    ['converged', 'converged', 'converged', 'converged']
+    """
+    return _path(field, _checked_pairs(penalties), solver, tol, max_passes, callbacks, random_state, n_jobs)
+
+
+def _path(
+    field: Field,
+    pairs: list[tuple[float, float]],
+    solver: Solver | str,
+    tol: float,
+    max_passes: int,
+    callbacks: Iterable[Callback],
+    random_state: int | np.random.RandomState | None,
+    n_jobs: int | None,
+) -> list[Solution]:
     check_limits(tol, max_passes)
     chosen = resolve(solver, field.default_solver, n_jobs)
-    chosen.check(field)
+    ordered = sorted(set(pairs), reverse=True)
+    for pair in [ordered[0], *[pair for pair in ordered if pair[1] == 0][:1]]:  # all that a solver may refuse
+        chosen.check(field.with_penalties(*pair))
     callbacks = tuple(callbacks)
     random = check_random_state(random_state)
-    solutions: dict[float, Solution] = {}
-    run: Run | None = None
-    for l2 in sorted(set(strengths), reverse=True):
-        this = field.with_l2(l2)
+    solutions: dict[tuple[float, float], Solution] = {}
+    first: Run | None = None  # the run at the first point of the present l1
+    last: Run | None = None
+    for k, pair in enumerate(ordered):
+        this = field.with_penalties(*pair)
         seed = int(random.randint(np.iinfo(np.int32).max))
-        if run is not None:
-            run = run.under_another_penalty(this, seed)
-        solutions[l2] = solve(this, chosen, tol, max_passes, callbacks, state=run, random_state=seed)
-        run, solutions[l2].state = solutions[l2].state, None
-        if solutions[l2].status in ("interrupted", "diverged"):
+        opens_a_row = k == 0 or pair[0] != ordered[k - 1][0]
+        before = first if opens_a_row else last
+        run = None if before is None else before.under_another_penalty(this, seed)
+        solution = solve(this, chosen, tol, max_passes, callbacks, state=run, random_state=seed)
+        last, solution.state = solution.state, None
+        if opens_a_row:
+            first = last
+        solutions[pair] = solution
+        if solution.status in ("interrupted", "diverged"):
             break
-    missing = next((l2 for l2 in strengths if l2 not in solutions), None)
+    missing = next((pair for pair in pairs if pair not in solutions), None)
     if missing is not None:
-        last = solutions[min(solutions)]
-        raise RuntimeError(f"The path ended before l2={missing:g}: {last.message}")
-    return [solutions[l2] for l2 in strengths]
+        raise RuntimeError(f"The path ended before {_named(missing, pairs)}: {solution.message}")
+    return [solutions[pair] for pair in pairs]
 
 
-def check_l2s(l2s: Iterable[float]) -> list[float]:
+def _named(pair: tuple[float, float], pairs: list[tuple[float, float]]) -> str:
+    """A point of a path, by what varies along it."""
+    several_l1, several_l2 = (len(set(values)) > 1 for values in zip(*pairs, strict=True))
+    l1, l2 = f"l1={pair[0]:g}", f"l2={pair[1]:g}"
+    if several_l1:
+        return f"{l1}, {l2}" if several_l2 else l1
+    return l2
+
+
+def check_l2s(l2s: Iterable[float], l1: float = 0.0) -> list[float]:
     """The penalties as a list of floats, or a refusal."""
     try:
-        strengths = [check_l2(l2) for l2 in l2s]
+        strengths = [check_l2(l2, l1) for l2 in l2s]
     except TypeError:
         raise ValueError(f"l2s must be a list of positive numbers; got {l2s!r}.") from None
     if not strengths:
         raise ValueError("l2s is empty; give at least one penalty.")
     return strengths
+
+
+def check_l1s(l1s: Iterable[float]) -> list[float]:
+    """The l1 penalties as a list of floats, or a refusal."""
+    try:
+        strengths = [check_l1(l1) for l1 in l1s]
+    except TypeError:
+        raise ValueError(f"l1s must be a list of numbers that are not negative; got {l1s!r}.") from None
+    if not strengths:
+        raise ValueError("l1s is empty; give at least one penalty.")
+    return strengths
+
+
+def _checked_pairs(penalties: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The pairs as floats, or a refusal."""
+    try:
+        given = [tuple(pair) for pair in penalties]
+    except TypeError:
+        raise ValueError(f"penalties must be a list of pairs (l1, l2); got {penalties!r}.") from None
+    pairs = []
+    for k, pair in enumerate(given):
+        if len(pair) != 2:
+            raise ValueError(f"entry {k} of penalties is {pair!r}; expected a pair (l1, l2).")
+        l1 = check_l1(pair[0])
+        pairs.append((l1, check_l2(pair[1], l1)))
+    if not pairs:
+        raise ValueError("penalties is empty; give at least one pair (l1, l2).")
+    return pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 
-from dualfield import ChainCRF, ChainCRFCV, fields, l2_path, solvers
+from dualfield import ChainCRF, ChainCRFCV, fields, l2_path, penalty_path, solvers
 from dualfield.metrics import token_accuracy
 from tests.zoo import dense_sequences
 
@@ -92,13 +93,61 @@ def test_it_must_be_fitted_first() -> None:
 def test_n_jobs_trains_on_as_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[Any] = []
 
-    def l2_path_of(*arguments: Any, **options: Any) -> Any:
+    def path_of(*arguments: Any, **options: Any) -> Any:
         used.append(options["n_jobs"])
-        return l2_path(*arguments, **options)
+        return penalty_path(*arguments, **options)
 
-    monkeypatch.setattr("dualfield.estimators.chain_crf_cv.l2_path", l2_path_of)
+    monkeypatch.setattr("dualfield.estimators.chain_crf_cv.penalty_path", path_of)
     X, y = dense_sequences(20)
     ChainCRFCV(l2s=[1.0], cv=2, n_jobs=2, random_state=0).fit(X, y)
     assert used == [2, 2, 2]
     paths = [l2_path(fields.Chain(X, y), [1.0], "oeg", tol=0.0, max_passes=3, random_state=0, n_jobs=n) for n in (1, 2)]
     assert (paths[0][0].weights != paths[1][0].weights).any()  # two threads update blocks together
+
+
+def test_l1_is_chosen_with_l2() -> None:
+    l1s, l2s = [3.0, 0.2], [1.0, 100.0]
+    crf = ChainCRFCV(l2s=l2s, l1s=l1s, cv=KFold(3), tol=1e-4, random_state=0).fit(X, Y)
+    assert crf.scores_.shape == (3, 2, 2)
+    best = np.unravel_index(int(crf.scores_.mean(axis=0).argmax()), (2, 2))
+    assert (crf.l1_, crf.l2_) == (l1s[best[0]], l2s[best[1]])
+    for fold, (train, held_out) in enumerate(KFold(3).split(X)):
+        for (row, l1), (column, l2) in product(enumerate(l1s), enumerate(l2s)):
+            alone = ChainCRF(l2, l1=l1, tol=1e-6, max_passes=5000, random_state=0)
+            alone.fit([X[i] for i in train], [Y[i] for i in train])
+            expected = token_accuracy([Y[i] for i in held_out], alone.predict([X[i] for i in held_out]))
+            assert crf.scores_[fold, row, column] == pytest.approx(expected, abs=0.03)
+    alone = ChainCRF(crf.l2_, l1=crf.l1_, tol=1e-8, max_passes=5000, random_state=0).fit(X, Y)
+    assert (crf.best_estimator_.l1, crf.best_estimator_.l2) == (crf.l1_, crf.l2_)
+    assert -1e-9 <= crf.solution_.primal - alone.solution_.primal <= crf.solution_.duality_gap
+    assert crf.best_estimator_.n_nonzero_weights_ == pytest.approx(alone.n_nonzero_weights_, abs=2)
+    assert len(crf.path_) == sum(l2 >= crf.l2_ for l2 in l2s)
+    assert crf.path_[-1] is crf.solution_
+
+
+def test_one_l1_is_a_grid_of_one_row() -> None:
+    grid = ChainCRFCV(l2s=[1.0, 0.1], l1s=[0.3], cv=2, random_state=0).fit(X, Y)
+    alone = ChainCRFCV(l2s=[1.0, 0.1], l1=0.3, cv=2, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(grid.scores_[:, 0], alone.scores_)
+    np.testing.assert_array_equal(grid.best_estimator_.weights_, alone.best_estimator_.weights_)
+    assert alone.l1_ == grid.l1_ == 0.3
+
+
+def test_a_grid_is_printed_by_its_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    ChainCRFCV(l2s=[1.0], l1s=[0.3, 0.0], cv=2, verbose=1, random_state=0).fit(X, Y)
+    assert capsys.readouterr().out.startswith("fold 1  0.3, 1: 0.")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"l1s": []}, "l1s is empty"),
+        ({"l1s": [-1.0]}, "l1 must be"),
+        ({"l1s": 3.0}, "l1s must be a list"),
+        ({"l1s": [1.0], "l1": 0.5}, r"given both l1=0.5 and l1s; put all l1 penalties into l1s"),
+        ({"l1s": [1.0, 0.0], "l2s": [1.0, 0.0]}, "l2 must be"),
+    ],
+)
+def test_bad_grids_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ChainCRFCV(**options).fit(X, Y)

@@ -48,14 +48,15 @@ class Acceleration {
     }
 
     // The same marginals under another penalty. The weights stay about as they were, as the first centre.
-    void begin_again(double old_l2, PenalisedWeights& weights, Team& team) {
+    void begin_again(const ElasticNet& old, PenalisedWeights& weights, Team& team) {
         Zeros<double>& u = weights.raw();
         if (!active_) {
-            scale(weights.size(), old_l2 / l2_, u.data());
+            scale(weights.size(), old.l2 / l2_, u.data());
         } else {
+            const double threshold = old.l1 > 0.0 ? old.l1 / (old.l2 + kappa_) : 0.0;
             for (Index k = 0; k < weights.size(); ++k) {
-                const double residual = (old_l2 + kappa_) * u[k] - kappa_ * centre_[k];  // v
-                centre_[k] = before_[k] = static_cast<float>(weights.change(k));
+                const double residual = (old.l2 + kappa_) * u[k] - kappa_ * centre_[k];  // v
+                centre_[k] = before_[k] = static_cast<float>(soft_threshold(u[k], threshold));
                 u[k] = (residual + kappa_ * centre_[k]) / (l2_ + kappa_);
             }
             alpha_ = 1.0;

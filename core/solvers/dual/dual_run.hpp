@@ -169,10 +169,10 @@ class DualRun {
     Index evaluations() const { return evaluations_; }
     double step_total() const { return step_total_; }
 
-    // After the state of a run that differs in l2 alone has been loaded: a new run, from its marginals.
-    void begin_again(double old_l2) {
+    // After the state of a run that differs in l1 and l2 alone has been loaded: a new run, from its marginals.
+    void begin_again(double old_l2, double old_l1) {
         Team team(threads_);
-        acceleration_.begin_again(old_l2, weights_, team);
+        acceleration_.begin_again({old_l1, old_l2}, weights_, team);
         method().change_l2(old_l2);
         sampler_.begin_again();
         windows_.begin_again();

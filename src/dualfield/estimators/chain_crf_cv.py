@@ -1,9 +1,10 @@
-"""``ChainCRFCV``: a ``ChainCRF`` whose penalty is chosen by cross-validation."""
+"""``ChainCRFCV``: a ``ChainCRF`` whose penalties are chosen by cross-validation."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from dualfield.reporting.training import warn_of_shortfall
 from dualfield.scikit_learn import check_fitted
 from dualfield.solution import Solution
 from dualfield.solvers import Solver
-from dualfield.solving import check_l2s, l2_path
+from dualfield.solving import check_l1s, check_l2s, penalty_path
 
 __all__ = ["ChainCRFCV"]
 
@@ -29,11 +30,11 @@ Scoring = Literal["accuracy", "f1"] | Callable[[Any, Any], float]
 
 
 class ChainCRFCV(ChainParameters):
-    """A :class:`ChainCRF` whose ``l2`` is the best of several by cross-validation.
+    """A :class:`ChainCRF` whose ``l2``, and on demand ``l1``, is the best of several by cross-validation.
 
-    In each fold one regularisation path (:func:`dualfield.l2_path`) trains all penalties, from the largest to the
+    In each fold one regularisation path (:func:`dualfield.penalty_path`) trains all penalties, from the largest to the
     smallest, each from the last; every one of them has its certificate. Then a last path on all data leads to the
-    penalty with the best mean score.
+    penalty with the best mean score, the first of equals.
 
     Parameters
     ----------
@@ -44,22 +45,24 @@ class ChainCRFCV(ChainParameters):
     scoring : {"accuracy", "f1"} or callable
         "accuracy" of labels, "f1" of chunks (BIO or IOBES labels), or a function of true and predicted sequences
         of labels, the larger the better.
+    l1s : sequence of float, optional
+        The l1 penalties to try, each with all of ``l2s``; by default ``l1`` alone.
     solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, verbose,
     l1, constraints, bigram_features
         As for :class:`ChainCRF`.
 
     Attributes
     ----------
-    l2_ : float
-        The chosen penalty.
-    scores_ : array, shape (n_folds, n_l2s)
-        The score of each penalty on each fold's held-out part, columns as ``l2s``.
+    l1_, l2_ : float
+        The chosen penalties.
+    scores_ : array, shape (n_folds, n_l2s), or (n_folds, n_l1s, n_l2s) where ``l1s`` is given
+        The score of each penalty on each fold's held-out part, in the order of ``l1s`` and ``l2s``.
     best_estimator_ : ChainCRF
-        Trained on all data with ``l2_``; ``predict`` and the other methods are its own.
+        Trained on all data with ``l1_`` and ``l2_``; ``predict`` and the other methods are its own.
     solution_ : Solution
         How its training went.
     path_ : list of Solution
-        The last path, on all data, from the largest penalty to ``l2_``.
+        The last path, on all data, with ``l1_`` from the largest l2 to ``l2_``.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class ChainCRFCV(ChainParameters):
     """
 
     l2s: Iterable[float]
+    l1s: Iterable[float] | None
     cv: Any
     scoring: Scoring
 
@@ -97,12 +101,15 @@ class ChainCRFCV(ChainParameters):
         l1: float = 0.0,
         constraints: Constraints | Literal["bio", "iobes"] | None = None,
         bigram_features: str = "all",
+        l1s: Iterable[float] | None = None,
     ) -> None:
         self._keep(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> ChainCRFCV:
-        """Choose ``l2`` on held-out parts, then train on all sequences."""
-        strengths = check_l2s(self.l2s)
+        """Choose the penalties on held-out parts, then train on all sequences."""
+        l1s = self._l1s()
+        l2s = check_l2s(self.l2s, min(l1s))
+        pairs = list(product(l1s, l2s))
         measure = _measure(self.scoring)
         encoded = encode(X)
         labels = list(y) if isinstance(y, Iterable) else []
@@ -113,37 +120,52 @@ class ChainCRFCV(ChainParameters):
         scores = []
         for fold, (train, held_out) in enumerate(self._folds(encoded, labels, seed), 1):
             part = None if weights is None else weights[train]
-            models = self._path(encoded[train], [labels[i] for i in train], part, strengths, seed)
+            models = self._path(encoded[train], [labels[i] for i in train], part, pairs, seed)
             truth, hidden = [labels[i] for i in held_out], encoded[held_out]
             scores.append([measure(truth, crf.predict(hidden)) for crf in models])
             if self.verbose:
-                shown = "  ".join(f"{l2:g}: {score:.4f}" for l2, score in zip(strengths, scores[-1], strict=True))
+                shown = "  ".join(f"{self._named(*pair)}: {s:.4f}" for pair, s in zip(pairs, scores[-1], strict=True))
                 print(f"fold {fold}  {shown}", flush=True)
-        self.scores_ = np.array(scores)
-        self.l2_ = strengths[int(self.scores_.mean(axis=0).argmax())]
-        on_the_way = [l2 for l2 in strengths if l2 >= self.l2_]
+        table = np.array(scores)
+        self.scores_ = table if self.l1s is None else table.reshape(-1, len(l1s), len(l2s))
+        self.l1_, self.l2_ = pairs[int(table.mean(axis=0).argmax())]
+        on_the_way = [(self.l1_, l2) for l2 in l2s if l2 >= self.l2_]
         models = self._path(encoded, labels, weights, on_the_way, seed)
-        self.best_estimator_ = models[on_the_way.index(self.l2_)]
+        self.best_estimator_ = models[on_the_way.index((self.l1_, self.l2_))]
         self.path_: list[Solution] = [crf.solution_ for crf in sorted(models, key=lambda crf: -crf.l2)]
         self.solution_: Solution = self.best_estimator_.solution_
         self.classes_ = self.best_estimator_.classes_
         return self
 
+    def _l1s(self) -> list[float]:
+        """The l1 penalties to try."""
+        if self.l1s is None:
+            return check_l1s([self.l1])
+        if self.l1 != 0:
+            raise ValueError(f"ChainCRFCV was given both l1={self.l1!r} and l1s; put all l1 penalties into l1s.")
+        return check_l1s(self.l1s)
+
+    def _named(self, l1: float, l2: float) -> str:
+        return f"{l2:g}" if self.l1s is None else f"{l1:g}, {l2:g}"
+
     def _folds(self, encoded: Encoded, labels: list[Any], seed: int) -> Iterable[tuple[Any, Any]]:
         folds = KFold(self.cv, shuffle=True, random_state=seed) if isinstance(self.cv, int) else check_cv(self.cv)
         return folds.split(np.arange(len(encoded)), None)
 
-    def _path(self, X: Encoded, y: list[Any], sample_weight: Any, strengths: list[float], seed: int) -> list[ChainCRF]:
-        """A trained model for each penalty."""
+    def _path(
+        self, X: Encoded, y: list[Any], sample_weight: Any, pairs: list[tuple[float, float]], seed: int
+    ) -> list[ChainCRF]:
+        """A trained model for each pair of penalties."""
         options = {name: getattr(self, name) for name in ChainCRF().get_params() if hasattr(self, name)}
         first = ChainCRF(**options)
         field = first._field(X, y, sample_weight)
         limits = (self.tol, self.max_passes)
-        solutions = l2_path(field, strengths, self.solver, *limits, random_state=seed, n_jobs=self.n_jobs)
+        solutions = penalty_path(field, pairs, self.solver, *limits, random_state=seed, n_jobs=self.n_jobs)
         models = []
-        for l2, solution in zip(strengths, solutions, strict=True):
-            warn_of_shortfall(solution, self.tol, of=f"l2={l2:g}: ", stacklevel=4)
-            models.append(ChainCRF(**{**options, "l2": l2})._take(field, solution))
+        for (l1, l2), solution in zip(pairs, solutions, strict=True):
+            of = f"l2={l2:g}: " if self.l1s is None else f"l1={l1:g}, l2={l2:g}: "
+            warn_of_shortfall(solution, self.tol, of=of, stacklevel=4)
+            models.append(ChainCRF(**{**options, "l1": l1, "l2": l2})._take(field.with_l1(l1), solution))
         return models
 
     def predict(self, X: Any) -> list[list[Any]]:

@@ -122,6 +122,20 @@ class Field(ABC):
     def with_l2(self, l2: float) -> Self:
         """The same problem under another penalty; the data are shared."""
 
+    def with_l1(self, l1: float) -> Self:
+        """The same problem under another l1 penalty; the data are shared."""
+        if check_l1(l1) == self.l1:
+            return self
+        raise TypeError(f"{self.name} has no l1 penalty; only chains and points have one: leave l1 out.")
+
+    def with_penalties(self, l1: float, l2: float) -> Self:
+        """The same problem under other penalties; the data are shared."""
+        # Neither may be zero while the other one is.
+        if check_l1(l1) > 0:
+            other = self.with_l1(l1)
+            return other if l2 == other.l2 else other.with_l2(l2)
+        return (self if l2 == self.l2 else self.with_l2(l2)).with_l1(l1)
+
     @abstractmethod
     def _content(self) -> list[Any]:
         """Everything that the problem consists of, as arrays and plain values."""

@@ -52,9 +52,9 @@ class Chain(Field):
     allowed : sequence, optional
         For each sequence None, or for each position None or the labels allowed there.
     l1, constraints, state_features, transitions, bigram_features, bias, begin, end, min_count
-        Options of :class:`~dualfield.models.ChainSpec`, which says what they are. Only :class:`dualfield.LBFGS` takes
-        an ``l1``. Of transitions and bigrams only allowed ones have a weight; candidates of partial labels count as
-        observed, but unknown labels do not.
+        Options of :class:`~dualfield.models.ChainSpec`, which says what they are. Not all solvers take an ``l1``: see
+        ``Solver.takes``. Of transitions and bigrams only allowed ones have a weight; candidates of partial labels count
+        as observed, but unknown labels do not.
 
     Examples
     --------
@@ -157,6 +157,12 @@ class Chain(Field):
         before = time.perf_counter(), time.process_time()
         other._compile()
         other.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+        return other
+
+    def with_l1(self, l1: float) -> Chain:
+        """The same sequences under another l1 penalty."""
+        other = copy(self)
+        other._pose(self.spec.but(l1=l1))
         return other
 
     def about(self, centre: npt.ArrayLike | None) -> Chain:

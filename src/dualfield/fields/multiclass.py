@@ -91,6 +91,13 @@ class Multiclass(Field):
         other.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
         return other
 
+    def with_l1(self, l1: float) -> Multiclass:
+        """The same points under another l1 penalty."""
+        other = copy(self)
+        other.l1 = check_l1(l1)
+        check_l2(self.l2, other.l1)
+        return other
+
     def _content(self) -> list[Any]:
         rows = self.rows
         return [

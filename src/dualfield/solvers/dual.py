@@ -198,6 +198,11 @@ class DualRun(MarginalsRun):
         """The ε of the start; NaN where it has none."""
         return float(self._core.epsilon)
 
+    def under_another_penalty(self, field: Field, seed: int) -> DualRun:
+        run = self.solver.start(field, seed).restore(self.arrays())
+        run._core.begin_again(self.field.l2, self.field.l1)
+        return run
+
     def weights(self) -> npt.NDArray[np.float64]:
         if not self._started:
             return np.zeros(self.field.dimension)

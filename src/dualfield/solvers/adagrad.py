@@ -66,7 +66,7 @@ class AdaGrad(Solver):
 
     @property
     def limits(self) -> str:
-        return "AdaGrad converges slowly; SAG, SDCA and OEG converge linearly"
+        return "AdaGrad converges slowly; SAGA, SDCA and OEG converge linearly"
 
     @property
     def if_diverged(self) -> str:

@@ -28,7 +28,7 @@ class SGD(Solver):
 
     With a constant step the weights end up wandering around the optimum, the closer the smaller η; with the other
     schedules they converge slowly. So do not expect a small tolerance from it: the certificate, a full gradient after
-    a number of passes that grows geometrically, says where it stands. Use SAG, SDCA or OEG to get to the optimum.
+    a number of passes that grows geometrically, says where it stands. Use SAGA, SDCA or OEG to get to the optimum.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ class SGD(Solver):
     @property
     def limits(self) -> str:
         if self.schedule == "constant" and not self.average:
-            return "with a constant step SGD does not converge, it hovers near the optimum; SAG, SDCA and OEG converge"
-        return "SGD converges slowly; SAG, SDCA and OEG converge linearly"
+            return "with a constant step SGD does not converge, it hovers near the optimum; SAGA, SDCA and OEG converge"
+        return "SGD converges slowly; SAGA, SDCA and OEG converge linearly"
 
     @property
     def if_diverged(self) -> str:

@@ -233,8 +233,8 @@ def l1_path(
     >>> import numpy as np
     >>> from dualfield import fields, l1_path
     >>> field = fields.Multiclass(np.eye(3), [0, 1, 2], l2=0.1)
-    >>> [np.count_nonzero(solution.weights) for solution in l1_path(field, [1.0, 0.1, 0.0], random_state=0)]
-    [0, 9, 9]
+    >>> [int(np.count_nonzero(solution.weights)) for solution in l1_path(field, [1.0, 0.3, 0.0], random_state=0)]
+    [0, 3, 12]
     """
     pairs = [(l1, check_l2(field.l2, l1)) for l1 in check_l1s(l1s)]
     return _path(field, pairs, solver, tol, max_passes, callbacks, random_state, n_jobs)

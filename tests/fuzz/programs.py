@@ -181,6 +181,8 @@ def cross_validation(random: Random, call: Call, folder: str) -> None:
         "l2s": one_of(random, (1.0, 0.1), (1.0,), (), "x", 3),
     }
     if random.random() < 0.3:
+        given["l1s"] = one_of(random, (1.0, 0.0), (0.5,), (), "x", 3, None)
+    if random.random() < 0.3:
         given["scoring"] = word(random, "accuracy", "chunk_f1", "f1", "log_likelihood")
     crf = call("ChainCRFCV", dualfield.ChainCRFCV, **given)
     X, y = hostile.sequences(random, sizes, 4), hostile.labels(random, sizes, names)
@@ -305,6 +307,21 @@ def solve(random: Random, call: Call, folder: str) -> None:
             dualfield.l2_path,
             field,
             one_of(random, [1.0, 0.1], [], [0.0], [1e-9, 1e9], "x", [np.nan]),
+            max_passes=2,
+        )
+        call(
+            "l1_path",
+            dualfield.l1_path,
+            field,
+            one_of(random, [1.0, 0.1], [0.0], [], [-1.0], [1e-9, 1e9], "x", [np.nan]),
+            _solver(random),
+            max_passes=2,
+        )
+        call(
+            "penalty_path",
+            dualfield.penalty_path,
+            field,
+            one_of(random, [(1.0, 0.1), (0.0, 1.0)], [(1.0, 0.0)], [(0.0, 0.0)], [], [(1.0,)], "xy", 3),
             max_passes=2,
         )
     weights = hostile.matrix(random, 1, field.dimension)

@@ -78,8 +78,9 @@ class ChainCRF(ChainParameters, ChainModel):
     verbose : int
         0 is quiet, 1 shows a progress bar.
     l1 : float
-        Strength of the penalty that makes weights exactly zero, CRFsuite's ``c1``. OEG, SDCA and L-BFGS (as OWL-QN)
-        take one. The model keeps the weights that are not zero, and their attributes, alone.
+        Strength of the penalty that makes weights exactly zero, CRFsuite's ``c1``. OEG, SDCA, L-BFGS (as OWL-QN),
+        SAGA, SVRG, AdaGrad and SGD take one. The model keeps the weights that are not zero, and their attributes,
+        alone.
     constraints : Constraints, "bio", "iobes" or None
         Which first and last labels and which transitions are allowed, in training and prediction. "bio" and "iobes"
         read the rules of these schemes off the labels.
@@ -189,8 +190,8 @@ class ChainCRF(ChainParameters, ChainModel):
         learnt stays, unless they speak against it. (About zero, the penalty would take back whatever the new sequences
         do not show: that optimum does not depend on where the solver starts.) The larger l2, the more stays. Attributes
         and labels that the model does not have are added to it, with weights that start at zero. The result comes with
-        its certificate, like that of ``fit``; only L-BFGS takes such a penalty, and "auto" picks it. It works the same
-        on a model that ``load`` has read. ``warm_start`` has no effect here.
+        its certificate, like that of ``fit``; L-BFGS, OEG and SDCA take such a penalty, and "auto" picks L-BFGS. It
+        works the same on a model that ``load`` has read. ``warm_start`` has no effect here.
 
         Parameters
         ----------

@@ -57,7 +57,8 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
     verbose : int
         0 is quiet, 1 shows a progress bar.
     l1 : float
-        Strength of the penalty that makes weights exactly zero. OEG, SDCA and L-BFGS (as OWL-QN) take one.
+        Strength of the penalty that makes weights exactly zero. OEG, SDCA, L-BFGS (as OWL-QN), SAGA, SVRG, AdaGrad and
+        SGD take one.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class SGD(Solver):
         ``η_t = η n / (l2 b t)`` (Shalev-Shwartz et al. 2011).
     average : bool
         Whether the average of the iterates, from the second pass on, stands for the run (ASG in Schmidt et al. 2015).
-        With ``l1``, few of its weights are exactly zero: those that have been zero ever since.
+        With ``l1``, few of its weights are exactly zero: those that have never left zero since.
     batch_size : int
         Blocks a batch.
 

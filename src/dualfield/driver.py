@@ -172,7 +172,7 @@ class Drive:
         if not (field.exact and field.convex) and not self.run.proves and math.isfinite(self.bound.gap):
             # Lower bounds from earlier weights, where inference may not have converged or the objective is not convex,
             # prove nothing: only what is found here counts. Of an objective that is not convex, ‖∇P‖² / (2 l2) tells of
-            # a flat place.
+            # a flat place; without l2, ‖∇P‖² / (2 l1).
             weights = self.run.certified_weights()
             if field.convex:
                 primal, dual, _ = field.relaxed_bound(weights)
@@ -180,7 +180,7 @@ class Drive:
                 self.bound = Bound(primal, self.proven_dual, primal - self.proven_dual)
             else:
                 primal, gradient = field.gradient(weights)
-                self.bound = Bound(primal, math.nan, float(gradient @ gradient) / (2 * field.l2))
+                self.bound = Bound(primal, math.nan, float(gradient @ gradient) / (2 * (field.l2 or field.l1)))
 
     def _met(self) -> bool:
         return math.isfinite(self.bound.gap) and self.bound.gap <= self.tol * abs(self.bound.primal)

@@ -48,7 +48,7 @@ def solve(
     tol : float
         The run ends when a confirmed duality gap is at most ``tol`` times the objective. (An objective that is not
         convex, as with loopy belief propagation or partial labels, has no such gap; there ``‖∇P‖² / (2 l2)`` takes its
-        place.)
+        place, or with l1 alone ``‖∇P‖² / (2 l1)``.)
     max_passes : int
         It also ends after so many passes over the data, in this call.
     callbacks : iterable of callables

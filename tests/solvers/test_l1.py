@@ -350,6 +350,18 @@ def test_without_l2_a_dual_method_needs_acceleration(solver: Solver) -> None:
         solve(MAKERS["chain"](l1=0.5, l2=0.0), solver)
 
 
+@pytest.mark.parametrize("solver", ["lbfgs", "saga", "svrg", "adagrad", "sgd"])
+def test_partial_labels_take_l1_and_need_no_l2(solver: str) -> None:
+    X, y = word_sequences(12)
+    known_in_part = [[label if t % 3 else {"NOUN", "VERB"} for t, label in enumerate(labels)] for labels in y]
+    known_in_part[0] = ["NOUN", "VERB", "X", *y[0][3:]][: len(y[0])]
+    for l2 in (0.5, 0.0):
+        field = fields.Chain(X, known_in_part, l2, l1=0.5)
+        solution = solve(field, solver, tol=1e-2, max_passes=30, random_state=0)
+        assert solution.certificate == "none"
+        assert field.primal(solution.weights) < field.primal(np.zeros(field.dimension))
+
+
 def test_auto_says_why_it_chose() -> None:
     assert "(OEG was chosen: " in solve(MAKERS["multiclass"](l1=0.5)).message
     message = solve(centred(MAKERS["chain"]())).message

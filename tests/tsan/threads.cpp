@@ -86,10 +86,11 @@ void descend(Make&& make) {
 }
 
 // Windows of the same size on one thread and on several: the same weights.
-template <class Solver, class F>
-void average(const F& field, GradientSampling sampling) {
+template <class Solver, class F, class... Penalty>
+void average(const F& field, GradientSampling sampling, Penalty... l1) {
     constexpr Index kWindow = 6;
-    Solver alone(field, {sampling, 1, kWindow, 0}), shared(field, {sampling, kThreads, kWindow, 0});
+    const AverageGradientOptions one{sampling, 1, kWindow, 0}, several{sampling, kThreads, kWindow, 0};
+    Solver alone(field, {one, l1...}), shared(field, {several, l1...});
     for (auto* solver : {&alone, &shared}) {
         for (int pass = 0; pass < 10; ++pass) solver->run(solver->updates_per_pass(), kForever);
         solver->estimate();
@@ -140,7 +141,7 @@ void run_all(const F& field) {
     descend([&](Index threads) { return OWLQN<F>(field, {5, 0.05, {}, threads}); });
     for (const auto sampling : {GradientSampling::uniform, GradientSampling::nus, GradientSampling::nus_star}) {
         average<SAG<F>>(field, sampling);
-        average<SAGA<F>>(field, sampling);
+        for (const double l1 : {0.0, 0.05}) average<SAGA<F>>(field, sampling, l1);
     }
     LBFGS<F> trained(field, {5, kBlocks, 1.0, 1, 0});
     trained.run(5 * trained.total(), kForever);

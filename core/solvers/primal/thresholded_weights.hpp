@@ -66,7 +66,7 @@ class ThresholdedWeights final : public MovingWeights<F> {
                 touched_.emplace_back(start, length);
             });
         for (const Change& change : changes) field_.apply(w_.data(), change.x, *change.direction);
-        for (const auto [start, length] : touched_)
+        for (const auto& [start, length] : touched_)
             soft_threshold(length, step * l1_, w_.data() + start, w_.data() + start);
         settle_in_time(alone);
     }

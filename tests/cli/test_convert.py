@@ -40,7 +40,7 @@ def test_a_model_of_crfsuite_becomes_ours(command: Run) -> None:
     np.testing.assert_array_equal(ChainCRF.load("n").weights_, ChainCRF.load("m").weights_)
     Path("n").unlink()
     assert command("convert", "m.crfsuite", "-")[0] == 2
-    assert "leave them out" in command("convert", "m.crfsuite", "n", "--to", "jsonl")[2]
+    assert "is left out" in command("convert", "m.crfsuite", "n", "--to", "jsonl")[2]
     Path("m.crfsuite").write_bytes(Path("m.crfsuite").read_bytes()[:-1])
     code, _, err = command("convert", "m.crfsuite", "n")
     assert code == 2
@@ -126,3 +126,26 @@ def test_what_cannot_be_converted_is_refused(command: Run, arguments: tuple[str,
     assert message in err
     assert err.count("\n") == 1
     assert not Path("out").exists()
+
+
+def test_a_model_is_converted_for_crfsuite(command: Run) -> None:
+    X, y = [[["a"], ["b", "c"]], [["b"], ["a"]]], [["X", "Y"], ["Y", "X"]]
+    crf = ChainCRF(bias=False, begin=False, end=False, random_state=0).fit(X, y)
+    crf.save("m")
+    code, out, err = command("convert", "m", "m.crfsuite", "--to", "crfsuite")
+    assert (code, out) == (0, "")
+    assert "3 attributes, 2 labels, " in err
+    tagger = pycrfsuite.Tagger()
+    tagger.open("m.crfsuite")
+    assert [tagger.tag(x) for x in X] == crf.predict(X) == y
+    assert command("convert", "m.crfsuite", "again", "--to", "crfsuite")[0] == 0
+    assert Path("again").read_bytes() == Path("m.crfsuite").read_bytes()
+
+
+def test_a_model_that_crfsuite_cannot_have_is_refused(command: Run) -> None:
+    ChainCRF(random_state=0).fit([[["a"], ["b"]]], [["X", "Y"]]).save("m")
+    code, out, err = command("convert", "m", "out", "--to", "crfsuite")
+    assert (code, out) == (2, "")
+    assert "bias=False, begin=False, end=False" in err
+    assert not Path("out").exists()
+    assert "give its name instead of -" in command("convert", "-", "out", "--to", "crfsuite")[2]

@@ -1,4 +1,4 @@
-"""``dualfield convert``: models of CRFsuite, and files of sequences from one format to another."""
+"""``dualfield convert``: models from and to other programs, and files of sequences from one format to another."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from dualfield.cli.options import (
 from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.io.content import is_crfsuite_model
+from dualfield.models.foreign import WRITERS
 from dualfield.models.recipe import FileLayout
 from dualfield.tagging.by_template import Maker, label_of
 from dualfield.tagging.content import AttributeFile, TokenFile
@@ -32,12 +33,12 @@ __all__ = ["convert"]
 
 
 def convert(
-    source: Annotated[
-        str, typer.Argument(metavar="IN", help="CRFsuite model, or file of sequences; - is standard input.")
-    ],
+    source: Annotated[str, typer.Argument(metavar="IN", help="Model, or file of sequences; - is standard input.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="Where to write; packed if it ends in .gz.")],
     from_format: Annotated[str | None, format_option("--from", "Format of IN; a model needs none.")] = None,
-    to_format: Annotated[str | None, format_option("--to", "Format of OUT; a model needs none.")] = None,
+    to_format: Annotated[
+        str | None, format_option("--to", "Format of OUT, for a model another program's.", WRITERS)
+    ] = None,
     features: Annotated[
         str | None, typer.Option(help=f"To make attributes of tokens: {', '.join(PRESETS)}, or a template file.")
     ] = None,
@@ -49,19 +50,21 @@ def convert(
     encoding: Encoding = "utf-8",
     config: ConfigFile = None,
 ) -> None:
-    """Convert a model of CRFsuite to a model file, or labelled sequences to another format.
+    """Convert a model of CRFsuite to a model file and back, or labelled sequences to another format.
 
     Column files, CoNLL-U and JSON lines hold tokens; --features makes attributes of them, for CRFsuite's attribute
     files or for JSON lines. Nothing turns attributes back into tokens.
 
     Example: dualfield convert chunker.crfsuite chunker.safetensors
 
+    Example: dualfield convert chunker.safetensors chunker.crfsuite --to crfsuite
+
     Example: dualfield convert train.txt train.crfsuite --from columns --to attributes --features chunking
     """
     if target != "-":
         check_writable(target)
-    if source != "-" and is_crfsuite_model(source):
-        _convert_model(source, target, from_format or to_format)
+    if to_format in WRITERS or (source != "-" and is_crfsuite_model(source)):
+        _convert_model(source, target, from_format, to_format)
         return
     if from_format is None or to_format is None:
         raise ValueError(f"{source} is no CRFsuite model; to convert sequences, give their formats by --from and --to.")
@@ -81,16 +84,22 @@ def convert(
         say(f"{len(content.X):,} sequences, {content.X.n_positions:,} positions written to {target}")
 
 
-def _convert_model(source: str, target: str, format: str | None) -> None:
-    if format is not None:
-        raise ValueError(f"{source} is a CRFsuite model; --from and --to are for sequences, leave them out.")
-    if target == "-":
-        raise ValueError("a model is written to a file; give its name instead of -.")
+def _convert_model(source: str, target: str, from_format: str | None, to_format: str | None) -> None:
+    if from_format is not None or not (to_format is None or to_format in WRITERS):
+        raise ValueError(
+            f"{source} is a model; --from is for sequences, and --to for a model takes {' or '.join(WRITERS)} or, for "
+            "a model file of this package, is left out."
+        )
+    if "-" in (source, target):
+        raise ValueError("a model is read from a file and written to a file; give its name instead of -.")
     crf = load_model(source)
-    crf.save(target)
+    if to_format is None:
+        crf.save(target)
+    else:
+        crf.export(target, to_format)
     say(
-        f"{len(crf.vocabulary_):,} attributes, {len(crf.classes_)} labels, {len(crf.weights_):,} weights "
-        f"written to {target}"
+        f"{len(crf.vocabulary_):,} attributes, {len(crf.classes_)} labels, {crf.n_nonzero_weights_:,} weights that are "
+        f"not zero written to {target}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from dualfield.cli.conduct import BAD_INPUT, INTERRUPTED, NOT_CONVERGED, say
 from dualfield.cli.config import read_config
 from dualfield.given_numbers import check_integer
 from dualfield.solvers import NAMES
-from dualfield.tagging.formats import FORMATS, format_named
+from dualfield.tagging.formats import FORMATS
 from dualfield.threads import thread_count
 
 __all__ = [
@@ -44,22 +45,25 @@ Syntax = Enum("Syntax", {"crfpp": "crfpp", "wapiti": "wapiti"}, type=str)
 SolverName = Enum("SolverName", {name: name for name in ("auto", *NAMES)}, type=str)  # type: ignore[misc]
 
 
-def format_option(name: str | None, help: str) -> Any:
-    """An option that takes the name of a format; ``name`` is that of the option, where it is not its parameter's."""
+def format_option(name: str | None, help: str, further: Iterable[str] = ()) -> Any:
+    """An option that takes the name of a format, or one of ``further`` names.
+
+    ``name`` is that of the option, where it is not its parameter's.
+    """
+    names = (*FORMATS, *further)
+
+    def known(given: str | None) -> str | None:
+        if given is None or given in names or given in FORMATS:
+            return given
+        raise typer.BadParameter(f"there is no format {given!r}; expected one of {', '.join(names)}.")
+
     return typer.Option(
         *([name] if name else []),
         help=help,
-        metavar=f"<{'|'.join(FORMATS)}>",
-        callback=_known_format,
-        autocompletion=lambda: list(FORMATS),
+        metavar=f"<{'|'.join(names)}>",
+        callback=known,
+        autocompletion=lambda: list(names),
     )
-
-
-def _known_format(given: str | None) -> str | None:
-    try:
-        return given if given is None else format_named(given).name
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 def _threads(jobs: int) -> int:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dualfield.models.chain_layout import ChainLayout as ChainLayout
     from dualfield.models.chain_model import ChainModel as ChainModel
     from dualfield.models.crfsuite_model import read_crfsuite_model as read_crfsuite_model
+    from dualfield.models.crfsuite_writer import write_crfsuite_model as write_crfsuite_model
     from dualfield.models.graph_layout import GraphLayout as GraphLayout
     from dualfield.models.spec import ChainSpec as ChainSpec
 

@@ -6,6 +6,7 @@ scikit-learn's contract added; the command line uses it as it is, and so starts 
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,6 +24,7 @@ from dualfield.models import chain_answers, chain_file
 from dualfield.models.chain_answers import Entity
 from dualfield.models.chain_contents import CHAIN, ChainContents, chain_contents
 from dualfield.models.chain_layout import ChainLayout
+from dualfield.models.foreign import writer_of
 from dualfield.models.model_file import Arrays
 from dualfield.models.schema import Contents
 from dualfield.models.spec import ChainSpec
@@ -254,6 +256,28 @@ class ChainModel(StoredModel):
         return float(
             np.average(found == codes, weights=None if weights is None else np.repeat(weights, encoded.lengths))
         )
+
+    def export(self, path: str | os.PathLike[str], format: str = "crfsuite") -> None:
+        """Write the model in the format of another program; :meth:`save` writes the package's own.
+
+        What the format has no place for is refused by name: see the function that writes it.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        format : {"crfsuite"}
+            "crfsuite": see :func:`~dualfield.models.write_crfsuite_model`.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from dualfield import ChainCRF
+        >>> crf = ChainCRF(bias=False, begin=False, end=False, random_state=0).fit([[["a"], ["b"]]], [["A", "B"]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     crf.export(os.path.join(folder, "m.crfsuite"), format="crfsuite")
+        """
+        writer_of(format)(self, path)
 
     def _stored(self) -> tuple[npt.NDArray[np.float64], Arrays, dict[str, Any]]:
         parts = self.layout_, self.vocabulary_, self.bigram_vocabulary_

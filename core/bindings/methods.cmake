@@ -13,4 +13,6 @@ set(methods
   "AdaGrad Multiclass"
   "SMD"
   "Perceptron"
+  "PA"
+  "AROW"
 )

@@ -9,11 +9,11 @@ import pytest
 
 from dualfield import driver, fields, solve
 from dualfield.fields import Field
-from dualfield.solvers import LBFGS, SAG, SAGA, SGD, SVRG, AdaGrad, Hybrid, Perceptron, Run, Solver
+from dualfield.solvers import AROW, LBFGS, PA, SAG, SAGA, SGD, SVRG, AdaGrad, Hybrid, Perceptron, Run, Solver
 from dualfield.solvers.dual import DualSolver
 from tests.zoo import SOLVERS, dense_sequences, finish, problem
 
-EVERY = [*SOLVERS, Perceptron(), Perceptron(average=False)]
+EVERY = [*SOLVERS, Perceptron(), Perceptron(average=False), PA(), AROW()]
 every_solver = pytest.mark.parametrize("solver", EVERY, ids=repr)
 some_problems = pytest.mark.parametrize(
     "name", ["chain-words", "chain-observed", "chain-weighted", "multiclass-weighted", "chain-strong-penalty"]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from dualfield.solvers.adagrad import AdaGrad as AdaGrad
     from dualfield.solvers.smd import SMD as SMD
     from dualfield.solvers.perceptron import Perceptron as Perceptron
+    from dualfield.solvers.pa import PA as PA
+    from dualfield.solvers.arow import AROW as AROW
     from dualfield.solvers.idal import IDAL as IDAL
     from dualfield.solvers.gdmm import GDMM as GDMM
     from dualfield.solvers.soft_sdca import SoftSDCA as SoftSDCA

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from dualfield.fields import Field
-from dualfield.solvers.base import Bound, Run, Solver, check_flag, compiled
+from dualfield.solvers.base import Solver, check_flag, compiled
+from dualfield.solvers.mistake_driven import MistakeDrivenRun
 
 __all__ = ["Perceptron"]
 
@@ -45,25 +42,6 @@ class Perceptron(Solver):
     def __post_init__(self) -> None:
         check_flag(self.name, "average", self.average)
 
-    def start(self, field: Field, seed: int) -> PerceptronRun:
+    def start(self, field: Field, seed: int) -> MistakeDrivenRun:
         """Bind to a field, at weights zero."""
-        return PerceptronRun(self, field, compiled("Perceptron", field, average=bool(self.average), seed=seed))
-
-
-class PerceptronRun(Run):
-    """A run of :class:`Perceptron`."""
-
-    certifies: ClassVar[bool] = False
-
-    def confirm(self, seconds: float) -> bool:
-        return True
-
-    @property
-    def bound(self) -> Bound:
-        return Bound(math.nan, math.nan, math.nan)
-
-    def certified_weights(self) -> npt.NDArray[np.float64]:
-        return self.weights()
-
-    def record(self) -> dict[str, float]:
-        return {"mistakes": float(self._core.mistakes_of_pass)}
+        return MistakeDrivenRun(self, field, compiled("Perceptron", field, average=bool(self.average), seed=seed))

@@ -292,25 +292,79 @@ def test_a_file_keeps_the_model(data: tuple[Any, Any], tmp_path: Path) -> None:
 
 
 def test_where_the_model_goes_is_tried_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "dualfield.compat.sklearn_crfsuite.estimator.solve_visibly", lambda *_, **__: pytest.fail("training")
-    )
+    monkeypatch.setattr("dualfield.compat.crfsuite.training.solve_visibly", lambda *_, **__: pytest.fail("training"))
     with pytest.raises(OSError, match="file name too long"):
         CRF(model_filename=tmp_path / ("x" * 300)).fit([[["a"], ["b"]]], [["N", "V"]])
 
 
-def test_a_model_of_crfsuite_is_refused(data: tuple[Any, Any], tmp_path: Path) -> None:
+def test_a_model_of_crfsuite_is_read(data: tuple[Any, Any], tmp_path: Path) -> None:
     X, y = data
-    peer(X, y, tmp_path / "theirs", c2=0.1)
-    with pytest.raises(ValueError, match="theirs' is a model of CRFsuite, which cannot be read here; train again"):
-        CRF(model_filename=tmp_path / "theirs").predict(X)
+    _, tagger = peer(X, y, tmp_path / "theirs", c2=0.1)
+    crf = CRF(model_filename=tmp_path / "theirs")
+    assert crf.predict(X).tolist() == [tagger.tag(x) for x in X]
+    assert sorted(crf.classes_ or []) == sorted(tagger.labels())
+
+
+def test_the_model_file_is_one_of_crfsuite(data: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = data
+    crf = CRF(c2=0.1)
+    assert crf.modelfile.name is None
+    assert crf.tagger_ is None
+    crf.fit(X, y)
+    name = crf.modelfile.name
+    assert name is not None
+    tagger = pycrfsuite.Tagger()
+    tagger.open(name)
+    assert [tagger.tag(x) for x in X] == crf.predict(X).tolist()
+    monkeypatch.setattr("dualfield.compat.pycrfsuite.Tagger", pycrfsuite.Tagger, raising=False)
+    assert [crf.tagger_.tag(x) for x in X] == crf.predict(X).tolist()
+    again = pickle.loads(pickle.dumps(crf))
+    assert again.modelfile.name not in (None, name)
+    crf.fit(X[:10], y[:10])
+    assert not Path(name).exists()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "ours", "theirs"),
+    [
+        ("pa", {"pa_type": 2, "c": 0.5, "error_sensitive": False}, {"type": 2, "c": 0.5, "error_sensitive": False}),
+        ("pa", {"averaging": False}, {"averaging": False}),
+        ("arow", {"variance": 0.5, "gamma": 2.0}, {"variance": 0.5, "gamma": 2.0}),
+    ],
+)
+def test_pa_and_arow_are_crfsuites(algorithm: str, ours: Any, theirs: Any, tmp_path: Path) -> None:
+    X = [[{"a": 1.0, "b": 0.5}, {"c": 2.0}, {"a": 1.0, "d": -1.0}, {"b": 1.0}, {"d": 0.5, "e": 1.0}]]
+    y = [["A", "B", "C", "B", "A"]]  # of one sequence, which has one order
+    _, tagger = peer(X, y, tmp_path / "m", algorithm, max_iterations=3, **theirs)
+    crf = CRF(algorithm=algorithm, max_iterations=3, **ours).fit(X, y)
+    assert crf.chain_crf_.solution_.certificate == "none"
+    expected = tagger.info().state_features
+    scale = 3 / 4 if algorithm == "pa" and ours.get("averaging", True) else 1.0  # theirs counts the start, zero, too
+    assert crf.state_features_.keys() == expected.keys()
+    for pair, weight in crf.state_features_.items():
+        assert scale * weight == pytest.approx(expected[pair], abs=2e-6)  # CRFsuite prints six digits
+
+
+def test_bytes_are_utf8(data: tuple[Any, Any]) -> None:
+    X = [[{"w": "é", "all": ["a", "b"]}, {"w": "x"}], [["w:x"], ["w:é"]]][:1] * 2
+    encoded = [[{b"w": "é".encode(), "all": [b"a", "b"]}, {"w": b"x"}]] * 2
+    plain, given = CRF().fit(X, [["A", "B"]] * 2), CRF().fit(encoded, [[b"A", b"B"]] * 2)
+    assert plain.state_features_ == given.state_features_
+    assert given.predict(encoded).tolist() == plain.predict(X).tolist() == [["A", "B"]] * 2
+    with pytest.raises(TypeError, match="position 0 of sequence 0"):
+        CRF().fit([[{"a": None}]], [["A"]])
+
+
+def test_the_perceptron_stops_at_epsilon(data: tuple[Any, Any]) -> None:
+    passes = [CRF(algorithm="ap", epsilon=e).fit(*data).training_log_.last_iteration["num"] for e in (0.9, 0.0)]
+    assert passes[0] == 1 < passes[1]
 
 
 def test_a_number_of_iterations_that_was_asked_for_brings_no_warning(
     data: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert CRF(c1=0.1, c2=0.1, max_iterations=3).fit(*data).training_log_.last_iteration["num"] == 3
-    monkeypatch.setitem(sklearn_crfsuite.parameters._MAX_ITERATIONS, "lbfgs", 3)  # type: ignore[attr-defined]
+    monkeypatch.setattr("dualfield.compat.crfsuite.parameters._MANY_PASSES", 3)
     with pytest.warns(ConvergenceWarning, match="max_passes=3"):
         CRF(c1=0.1, c2=0.1).fit(*data)
 
@@ -349,9 +403,10 @@ def test_verbose_shows_a_bar(data: tuple[Any, Any], capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"algorithm": "pa"}, "algorithm='pa' has no counterpart in dualfield; use 'ap'"),
-        ({"algorithm": "arow"}, "algorithm='arow' has no counterpart in dualfield; use 'ap'"),
-        ({"algorithm": "newton"}, "algorithm must be 'lbfgs', 'l2sgd' or 'ap'; got 'newton'"),
+        ({"algorithm": "pa", "pa_type": 3}, "pa_type must be 0, 1 or 2; got 3"),
+        ({"algorithm": "pa", "c": 0}, "c must be a positive number; got 0"),
+        ({"algorithm": "arow", "gamma": -1}, "gamma must be a finite number, not negative; got -1"),
+        ({"algorithm": "newton"}, "algorithm must be 'lbfgs', 'l2sgd', 'ap', 'pa' or 'arow'; got 'newton'"),
         ({"algorithm": "ap", "c2": 1.0}, r"c2=1.0 is no parameter of algorithm='ap', which takes max_iterations"),
         ({"algorithm": "l2sgd", "c1": 0.1}, "c1=0.1 is no parameter of algorithm='l2sgd'"),
         ({"gamma": 1}, "gamma=1 is no parameter of algorithm='lbfgs'"),
@@ -362,19 +417,13 @@ def test_verbose_shows_a_bar(data: tuple[Any, Any], capsys: pytest.CaptureFixtur
         ({"delta": float("nan")}, "delta must be a finite number, not negative; got nan"),
         ({"max_iterations": 0}, "max_iterations must be a positive integer; got 0"),
         ({"num_memories": 1.5}, "num_memories must be a positive integer; got 1.5"),
-        ({"trainer_cls": object}, "trainer_cls needs a pycrfsuite.Trainer, which dualfield does not use"),
+        ({"trainer_cls": object}, "trainer_cls takes the place of the trainer, which is dualfield's"),
     ],
 )
 def test_what_cannot_be_done_is_refused(options: dict[str, Any], match: str, data: tuple[Any, Any]) -> None:
     crf = CRF(**options)
     with pytest.raises(ValueError, match=match):
         crf.fit(*data)
-
-
-def test_there_is_no_tagger(data: tuple[Any, Any]) -> None:
-    crf = CRF(c2=0.1).fit(*data)
-    with pytest.raises(AttributeError, match=r"tagger_ is a pycrfsuite.Tagger, which dualfield does not use"):
-        _ = crf.tagger_
 
 
 def test_bad_input_is_refused_with_its_place(data: tuple[Any, Any]) -> None:

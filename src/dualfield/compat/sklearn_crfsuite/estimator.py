@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -15,18 +14,19 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from dualfield.compat.sklearn_crfsuite.feature_set import crfsuite_layout
+from dualfield.compat.crfsuite.appended import without_bytes
+from dualfield.compat.crfsuite.feature_set import zero_pairs
+from dualfield.compat.crfsuite.training import pose, train
 from dualfield.compat.sklearn_crfsuite.metrics import flat_accuracy_score
-from dualfield.compat.sklearn_crfsuite.parameters import as_chain_crf, checked_algorithm, count, delta_of, number
+from dualfield.compat.sklearn_crfsuite.model_file import ModelFile
+from dualfield.compat.sklearn_crfsuite.parameters import asked_by
 from dualfield.compat.sklearn_crfsuite.training_log import TrainingLog
-from dualfield.driver import Progress
 from dualfield.estimators import ChainCRF
-from dualfield.features import encode
-from dualfield.fields import Chain
+from dualfield.features import Encoded, encode
 from dualfield.io.atomic import check_writable
+from dualfield.io.content import is_crfsuite_model
 from dualfield.labels import encode_labels
-from dualfield.models.spec import ChainSpec
-from dualfield.reporting.training import solve_visibly, warn_of_shortfall
+from dualfield.models import read_crfsuite_model
 
 __all__ = ["CRF"]
 
@@ -41,9 +41,10 @@ class CRF(BaseEstimator):
 
     Parameters
     ----------
-    algorithm : {"lbfgs", "l2sgd", "ap"}
+    algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"}
         "lbfgs", the default: what ``ChainCRF`` takes for this objective, mostly OEG. "l2sgd": averaged stochastic
-        gradient descent on it. "ap": the averaged perceptron. "pa" and "arow" are refused.
+        gradient descent on it. "ap": the averaged perceptron. "pa": passive aggressive learning. "arow": adaptive
+        regularisation of weights.
     min_freq : float
         Weights of pairs that are less frequent are left out.
     all_possible_states, all_possible_transitions : bool
@@ -51,8 +52,8 @@ class CRF(BaseEstimator):
     c1, c2 : float
         The penalties, by default 0 and 1; one of them must be positive.
     max_iterations : int
-        The most passes over the data, by default 10000 ("lbfgs"), 1000 ("l2sgd"), 100 ("ap"). A number given here is
-        taken as wanted: there is no warning where it ends training. With c1, and 20 iterations or more, up to 500
+        The most passes over the data, by default 10000 ("lbfgs"), 1000 ("l2sgd"), 100 (the others). A number given here
+        is taken as wanted: there is no warning where it ends training. With c1, and 20 iterations or more, up to 500
         passes are made where they can prove the distance below, and 200 elsewhere: no loss is to be worse than
         CRFsuite's.
     delta : float
@@ -64,15 +65,24 @@ class CRF(BaseEstimator):
     verbose : bool
         Whether to show a progress bar.
     model_filename : str
-        A file of ``ChainCRF.save``: ``fit`` writes it, and without ``fit`` the model is read from it.
-    epsilon, num_memories, linesearch, max_linesearch, keep_tempfiles
-        Of no effect: they steer how CRFsuite approaches the optimum, and there are no temporary files.
+        A file of ``ChainCRF.save``: ``fit`` writes it, and without ``fit`` the model is read from it. A model of
+        CRFsuite's is read too.
+    epsilon : float
+        "ap": training ends when the mean share of wrong labels in a pass is at most this; "pa", "arow": when the mean
+        loss is. With "lbfgs" of no effect.
+    num_memories, linesearch, max_linesearch, keep_tempfiles
+        Of no effect: they steer how CRFsuite approaches the optimum, and temporary files go with the estimator.
     calibration_eta, calibration_rate, calibration_samples, calibration_candidates, calibration_max_trials
         Of no effect: "l2sgd" looks for its step by itself.
-    pa_type, c, error_sensitive, averaging, variance, gamma
-        Parameters of "pa" and "arow", refused with them.
+    pa_type, c, error_sensitive, averaging
+        Of "pa": the rule for the length of a step (0, 1 or 2 for PA, PA-I, PA-II), how long it may be, whether the loss
+        grows with the number of wrong labels, and whether the average of the weights over all steps is the result. By
+        default 1, 1, True, True.
+    variance, gamma
+        Of "arow": the variance of the weights at the beginning, and the larger gamma, the shorter the steps. By default
+        1, 1.
     trainer_cls
-        Refused: there is no ``pycrfsuite.Trainer``.
+        Refused: the trainer is dualfield's.
 
     Examples
     --------
@@ -158,33 +168,23 @@ class CRF(BaseEstimator):
         X_dev, y_dev : likewise, optional
             Held-out sequences that ``training_log_`` scores the result on.
         """
-        algorithm = checked_algorithm(self)
+        what = asked_by(self)
         if (X_dev is None) != (y_dev is None):
             given, missing = ("X_dev", "y_dev") if y_dev is None else ("y_dev", "X_dev")
             raise ValueError(f"{given} was given without {missing}; give both or none.")
         if self.model_filename is not None:
             check_writable(self.model_filename)
-        model = as_chain_crf(self, algorithm)
         sequences, labels = _without_empty(_sequences(X), y)
-        encoded = encode(sequences)
+        sequences, encoded = _encoded(sequences, None)
+        labels = without_bytes(labels)
         classes, codes = encode_labels(labels, encoded.lengths)
-        spec, min_freq = ChainSpec.of(model), number("min_freq", self.min_freq, 0.0)
-        layout = crfsuite_layout(sequences, encoded, codes, len(classes), spec, min_freq)
-        field = Chain.of_layout(encoded, codes, classes, layout, spec)
-        callbacks: list[Any] = []
-        if algorithm == "l2sgd":
-            callbacks.append(_Flat(count("period", self.period, 10), delta_of(self, algorithm)))
-        limits = {"tol": model.tol, "max_passes": model.max_passes}
-        solution = solve_visibly(
-            field, model.solver, bar=bool(self.verbose), callbacks=callbacks, random_state=0, **limits
-        )
-        solution.state = None
-        wanted = ("stalled",) if self.max_iterations is None else ("stalled", "max_passes")
-        warn_of_shortfall(solution, model.tol, expected=wanted)
-        self.chain_crf_ = model._take(field, solution)
+        zeros = lambda: zero_pairs(sequences, encoded, codes, len(classes))  # noqa: E731 - wanted only now and then
+        field = pose(what, encoded, codes, classes, zeros)
+        self.chain_crf_ = train(what, field, bar=bool(self.verbose))
+        self.__dict__.pop("_file", None)  # of the model before
         self._labels = list(dict.fromkeys(chain.from_iterable(labels)))
-        held_out = None if X_dev is None else (list(y_dev), self.predict(X_dev).tolist())
-        self._log = TrainingLog.of(solution, field.dimension, held_out)
+        held_out = None if X_dev is None else (without_bytes(list(y_dev)), self.predict(X_dev).tolist())
+        self._log = TrainingLog.of(self.chain_crf_.solution_, field.dimension, held_out)
         if self.model_filename is not None:
             self.chain_crf_.save(self.model_filename)
         return self
@@ -209,7 +209,7 @@ class CRF(BaseEstimator):
         marginals: list[dict[Any, float]] = self.predict_marginals([xseq])[0]
         return marginals
 
-    def _marginals(self, crf: ChainCRF, X: list[Any]) -> list[list[dict[Any, float]]]:
+    def _marginals(self, crf: ChainCRF, X: Encoded) -> list[list[dict[Any, float]]]:
         labels = self.classes_ or []
         order = np.searchsorted(crf.classes_, labels)
         return [
@@ -227,13 +227,14 @@ class CRF(BaseEstimator):
         answers = np.empty(len(sequences), dtype=object)
         answers[:] = [[] for _ in sequences]
         if places:
-            for i, answer in zip(places, function(crf, [sequences[i] for i in places]), strict=True):
+            _, encoded = _encoded([sequences[i] for i in places], crf)
+            for i, answer in zip(places, function(crf, encoded), strict=True):
                 answers[i] = answer
         return answers
 
     def score(self, X: Any, y: Any) -> float:
         """The share of positions labelled correctly."""
-        return flat_accuracy_score(list(y), self.predict(X).tolist())
+        return flat_accuracy_score(without_bytes(list(y)), self.predict(X).tolist())
 
     # --- the model ---
 
@@ -299,11 +300,32 @@ class CRF(BaseEstimator):
 
     @property
     def tagger_(self) -> Any:
-        """Refused: there is no ``pycrfsuite.Tagger``."""
-        raise AttributeError(
-            "tagger_ is a pycrfsuite.Tagger, which dualfield does not use; predict_single, predict_marginals_single, "
-            "state_features_ and transition_features_ give what it gives."
-        )
+        """A :class:`dualfield.compat.pycrfsuite.Tagger` that has opened ``modelfile``; None before ``fit``."""
+        name = self.modelfile.name
+        if name is None:
+            return None
+        from dualfield.compat import pycrfsuite
+
+        tagger = pycrfsuite.Tagger()
+        tagger.open(name)
+        return tagger
+
+    @property
+    def modelfile(self) -> ModelFile:
+        """The model as a file of CRFsuite's, which other programs open: ``modelfile.name`` is where it is.
+
+        It is written when somebody asks for its name, and goes with the estimator.
+        """
+        crf = self._fitted()
+        if crf is None:
+            return ModelFile(None)
+        if not hasattr(self, "_file"):
+            self._file = ModelFile(crf)
+        return self._file
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_file"}
 
     @staticmethod
     def _names(crf: ChainCRF) -> list[str]:
@@ -312,13 +334,10 @@ class CRF(BaseEstimator):
 
     def _fitted(self) -> ChainCRF | None:
         if not hasattr(self, "chain_crf_") and self.model_filename is not None and os.path.exists(self.model_filename):
-            with open(self.model_filename, "rb") as file:
-                if file.read(4) == b"lCRF":
-                    raise ValueError(
-                        f"{os.fspath(self.model_filename)!r} is a model of CRFsuite, which cannot be read here; train "
-                        "again with fit, which writes a model of dualfield."
-                    )
-            self.chain_crf_ = ChainCRF.load(self.model_filename)
+            theirs = is_crfsuite_model(self.model_filename)
+            self.chain_crf_ = (
+                read_crfsuite_model(self.model_filename, ChainCRF) if theirs else ChainCRF.load(self.model_filename)
+            )
         return getattr(self, "chain_crf_", None)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -331,24 +350,23 @@ class CRF(BaseEstimator):
         return tags
 
 
-class _Flat:
-    """Stops a run when so many passes lower the objective by less than a share of it."""
-
-    def __init__(self, period: int, delta: float) -> None:
-        self.period, self.delta, self.last = period, delta, math.inf
-
-    def __call__(self, progress: Progress) -> bool:
-        if progress.passes % self.period:
-            return False
-        before, self.last = self.last, progress.primal()
-        return math.isfinite(before) and before - self.last < self.delta * abs(self.last)
-
-
 def _sequences(X: Any) -> list[Any]:
     """The sequences; python-crfsuite's ``ItemSequence`` gives its dicts."""
     if isinstance(X, str | Mapping) or not isinstance(X, Iterable):
         raise TypeError(f"X is of type {type(X).__name__}; expected a list of sequences of dicts or lists of strings.")
     return [x.items() if hasattr(x, "items") and not isinstance(x, Mapping) else x for x in X]
+
+
+def _encoded(sequences: list[Any], crf: ChainCRF | None) -> tuple[list[Any], Encoded]:
+    """The sequences without bytes, and encoded, by the vocabulary of a model where there is one."""
+    try:
+        return sequences, encode(sequences) if crf is None else crf.encode(sequences)
+    except TypeError as error:
+        plain = without_bytes(sequences)
+        try:
+            return plain, encode(plain) if crf is None else crf.encode(plain)
+        except TypeError:
+            raise error from None
 
 
 def _without_empty(X: list[Any], y: Any) -> tuple[list[Any], list[Any]]:

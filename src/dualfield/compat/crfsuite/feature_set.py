@@ -8,6 +8,7 @@ pairs whose values sum to less than zero.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,31 +19,34 @@ from dualfield.features.sequences.attributes import zero_attributes
 from dualfield.fields.base import check_label_count
 from dualfield.models import ChainLayout, ChainSpec
 
-__all__ = ["crfsuite_layout"]
+__all__ = ["crfsuite_layout", "zero_pairs"]
+
+Keys = npt.NDArray[np.int64]
 
 _DENSE = 4  # numbers for each entry of the data that a table of all pairs may have
 
 
 def crfsuite_layout(
-    X: list[Any],
     encoded: Encoded,
     codes: npt.NDArray[np.int32],
     n_labels: int,
     spec: ChainSpec,
     min_freq: float,
+    zeros: Callable[[], Keys],
 ) -> ChainLayout:
     """The weights that CRFsuite gives to labelled sequences.
 
     Parameters
     ----------
-    X : list of sequences
-        As the user gave them, for the attributes of value zero, which ``encoded`` does not have.
     encoded, codes, n_labels
         The sequences, and their labels position after position.
     spec : ChainSpec
         Whether pairs that do not occur have a weight; of no effect with a positive ``min_freq``.
     min_freq : float
         The least frequency of a pair.
+    zeros : callable
+        The pairs ``attribute · K + label`` of an attribute that is there with value zero, where a position has the
+        label; ``encoded`` does not have them. They are asked for only where they matter.
     """
     seen, frequency = _state_frequencies(encoded, codes, n_labels)
     n_attributes = len(encoded.vocabulary)
@@ -53,7 +57,7 @@ def crfsuite_layout(
     else:
         keys = seen[frequency >= min_freq]
         if min_freq <= 0:
-            keys = np.union1d(keys, np.setdiff1d(_zero_pairs(X, encoded, codes, n_labels), seen))
+            keys = np.union1d(keys, np.setdiff1d(zeros(), seen))
     rows = None
     if len(keys) < n_attributes * n_labels:
         counts = np.bincount(keys // n_labels, minlength=n_attributes)
@@ -84,8 +88,8 @@ def _state_frequencies(
     return keys, sums.astype(np.float64)
 
 
-def _zero_pairs(X: list[Any], encoded: Encoded, codes: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.int64]:
-    """Pairs of an attribute that has a value elsewhere, and a label where it is there with value zero."""
+def zero_pairs(X: list[Any], encoded: Encoded, codes: npt.NDArray[np.int32], n_labels: int) -> Keys:
+    """Pairs of an attribute and a label where it is there with value zero, of sequences as the user gave them."""
     vocabulary = encoded.vocabulary
     if isinstance(vocabulary, NumberedColumns):
         return np.empty(0, dtype=np.int64)

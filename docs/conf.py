@@ -63,6 +63,7 @@ SINGLE_MODULES = [
     "table",
     "features.templates.rules",
     "features.graphs.orientations",
+    "compat.pycrfsuite",
     "compat.sklearn_crfsuite",
     "compat.sklearn_crfsuite.metrics",
     "compat.sklearn_crfsuite.scorers",

@@ -104,7 +104,10 @@ def test_attributes_and_json_lines_and_back(command: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("a.txt", "out"), "a.txt is no CRFsuite model; to convert sequences, give their formats by --from and --to"),
+        (
+            ("a.txt", "out"),
+            "a.txt is no model of another program; to convert sequences, give their formats by --from and --to",
+        ),
         (("missing", "out", "--from", "columns", "--to", "jsonl"), "missing"),
         (("a.txt", "out", "--from", "columns", "--to", "attributes"), "a.txt has tokens; give --features"),
         (("a.txt", "out", "--from", "columns", "--to", "conllu"), "CoNLL-U is read, not written"),
@@ -149,3 +152,22 @@ def test_a_model_that_crfsuite_cannot_have_is_refused(command: Run) -> None:
     assert "bias=False, begin=False, end=False" in err
     assert not Path("out").exists()
     assert "give its name instead of -" in command("convert", "-", "out", "--to", "crfsuite")[2]
+
+
+def test_a_pickled_crf_becomes_ours(command: Run) -> None:
+    trainer = pycrfsuite.Trainer(verbose=False)
+    trainer.append([["a"], ["b", "c"]], ["X", "Y"])
+    trainer.train("m.crfsuite")
+    data = Path("m.crfsuite").read_bytes()
+    # {"modelfile": FileResource with the bytes of the model}, as the last protocol but one writes it
+    Path("crf.pkl").write_bytes(
+        b"\x80\x03csklearn_crfsuite.estimator\nCRF\n)\x81}X\x09\x00\x00\x00modelfile"
+        b"csklearn_crfsuite._fileresource\nFileResource\n)\x81}X\x16\x00\x00\x00__FILE_RESOURCE_DATA__"
+        b"B" + len(data).to_bytes(4, "little") + data + b"sbsb."
+    )
+    assert command("convert", "crf.pkl", "m")[0] == 0
+    np.testing.assert_array_equal(ChainCRF.load("m").weights_, read_crfsuite_model("m.crfsuite").weights_)
+    Path("bad.pkl").write_bytes(b"\x80\x03cos\nsystem\nX\x04\x00\x00\x00exit\x85R.")
+    code, out, err = command("convert", "bad.pkl", "out")
+    assert (code, out) == (2, "")
+    assert "it names os.system" in err

@@ -21,8 +21,7 @@ from dualfield.cli.options import (
 )
 from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
-from dualfield.io.content import is_crfsuite_model
-from dualfield.models.foreign import WRITERS
+from dualfield.models.foreign import WRITERS, reader_of
 from dualfield.models.recipe import FileLayout
 from dualfield.tagging.by_template import Maker, label_of
 from dualfield.tagging.content import AttributeFile, TokenFile
@@ -50,12 +49,14 @@ def convert(
     encoding: Encoding = "utf-8",
     config: ConfigFile = None,
 ) -> None:
-    """Convert a model of CRFsuite to a model file and back, or labelled sequences to another format.
+    """Convert a model of another program to a model file and back, or labelled sequences to another format.
 
     Column files, CoNLL-U and JSON lines hold tokens; --features makes attributes of them, for CRFsuite's attribute
     files or for JSON lines. Nothing turns attributes back into tokens.
 
     Example: dualfield convert chunker.crfsuite chunker.safetensors
+
+    Example: dualfield convert pickled-sklearn-crfsuite.pkl model.safetensors
 
     Example: dualfield convert chunker.safetensors chunker.crfsuite --to crfsuite
 
@@ -63,11 +64,13 @@ def convert(
     """
     if target != "-":
         check_writable(target)
-    if to_format in WRITERS or (source != "-" and is_crfsuite_model(source)):
+    if to_format in WRITERS or (source != "-" and reader_of(source)):
         _convert_model(source, target, from_format, to_format)
         return
     if from_format is None or to_format is None:
-        raise ValueError(f"{source} is no CRFsuite model; to convert sequences, give their formats by --from and --to.")
+        raise ValueError(
+            f"{source} is no model of another program; to convert sequences, give their formats by --from and --to."
+        )
     layout, to = FileLayout(from_format, separator, comment, docstart.value), format_named(to_format)
     format_named(from_format).check(layout)
     content = _read(source, layout, encoding, features, template_syntax.value, label_column)

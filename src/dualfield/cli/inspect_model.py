@@ -8,7 +8,7 @@ import typer
 
 from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import AsJson, ConfigFile
-from dualfield.io.content import is_crfsuite_model
+from dualfield.models.foreign import reader_of
 from dualfield.models.model_file import has_checksum
 from dualfield.tagging.source import load_model
 
@@ -37,7 +37,7 @@ def inspect(
     from dualfield.inspection.weights import has_attribute
 
     crf = load_model(model)  # refuses a file whose checksum is wrong
-    checksum = "ok" if not is_crfsuite_model(model) and has_checksum(model) else "none"
+    checksum = "ok" if reader_of(model) is None and has_checksum(model) else "none"
     tables: dict[str, Table] = {}
     if attribute is not None:
         name: str | int = attribute

@@ -19,6 +19,7 @@ from dualfield.io.atomic import PathLike, atomic_write
 __all__ = [
     "CRFSUITE",
     "GZIP",
+    "first_bytes",
     "gzip_faults",
     "is_crfsuite_model",
     "is_utf8",
@@ -63,21 +64,26 @@ def gzip_faults() -> tuple[type[Exception], ...]:
     return gzip.BadGzipFile, EOFError, zlib.error
 
 
-def is_crfsuite_model(path: PathLike) -> bool:
-    """Whether a file, packed or not, begins like a CRFsuite model."""
+def first_bytes(path: PathLike, count: int) -> bytes:
+    """With what a file, packed or not, begins; nothing where it cannot be read."""
     try:
         with open(path, "rb") as file:
-            first = file.read(len(CRFSUITE))
+            first = file.read(count)
         if not first.startswith(GZIP):
-            return first == CRFSUITE
+            return first
         import gzip
 
         with gzip.open(path) as content:
-            return content.read(len(CRFSUITE)) == CRFSUITE
+            return content.read(count)
     except OSError:
-        return False  # whoever reads it says what is wrong
+        return b""  # whoever reads it says what is wrong
     except gzip_faults():
-        return False
+        return b""
+
+
+def is_crfsuite_model(path: PathLike) -> bool:
+    """Whether a file, packed or not, begins like a CRFsuite model."""
+    return first_bytes(path, len(CRFSUITE)) == CRFSUITE
 
 
 def read_packed(path_or_file: PathLike | IO[Any]) -> tuple[str, str | bytes]:

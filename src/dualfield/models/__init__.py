@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dualfield.models.crfsuite_model import read_crfsuite_model as read_crfsuite_model
     from dualfield.models.crfsuite_writer import write_crfsuite_model as write_crfsuite_model
     from dualfield.models.graph_layout import GraphLayout as GraphLayout
+    from dualfield.models.pickled_crf import read_pickled_crf as read_pickled_crf
     from dualfield.models.spec import ChainSpec as ChainSpec
 
 __all__, __getattr__, __dir__ = deferred(__name__, written_imports())

@@ -33,7 +33,7 @@ from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
 from dualfield.solution import Solution
 
-__all__ = ["read_crfsuite_model"]
+__all__ = ["model_of_bytes", "read_crfsuite_model"]
 
 _TYPE, _VERSION = b"FOMC", 100
 _HEADER_SIZE, _CHUNK_SIZE = 48, 12
@@ -77,8 +77,13 @@ def read_crfsuite_model(
     name, content = read_packed(path_or_file)
     if isinstance(content, str):
         raise TypeError(f"{name} was opened as text; open it in binary mode.")
+    return model_of_bytes(name, content, kind, origin=f"the CRFsuite model {os.path.basename(name)}")
+
+
+def model_of_bytes(name: str, content: bytes, kind: type[Model], origin: str) -> Model:
+    """The model that these bytes are; ``name`` is for errors, ``origin`` for the message of the solution."""
     try:
-        return _model(kind, os.path.basename(name), _File(content))
+        return _model(kind, origin, _File(content))
     except _Damage as damage:
         raise ValueError(f"{name} cannot be read as a CRFsuite model: {damage}.") from None
 
@@ -111,7 +116,7 @@ class _File:
         return self.bytes[start : start + 4].tobytes()
 
 
-def _model(kind: type[Model], name: str, file: _File) -> Model:
+def _model(kind: type[Model], origin: str, file: _File) -> Model:
     if file.tag(0) != CRFSUITE:
         raise _Damage(f"expected the first bytes to be {CRFSUITE.decode()}, found {file.tag(0)!r}")
     header = file.array("the header", 0, _HEADER_SIZE // 4).tolist()
@@ -160,7 +165,7 @@ def _model(kind: type[Model], name: str, file: _File) -> Model:
     crf.layout_ = ChainLayout(n_attributes, n_labels, transitions.astype(np.int32), rows, False, False, False)
     crf.weights_ = np.concatenate((state_weights, transition_weights))
     crf.column_features_ = {"attributes": "attributes"}
-    crf.solution_ = _solution(crf.weights_, name)
+    crf.solution_ = _solution(crf.weights_, origin)
     return crf
 
 
@@ -225,7 +230,7 @@ def _sorted(what: str, flat: Numbers, weights: npt.NDArray[np.float64]) -> tuple
     return flat, weights
 
 
-def _solution(weights: npt.NDArray[np.float64], name: str) -> Solution:
+def _solution(weights: npt.NDArray[np.float64], origin: str) -> Solution:
     return Solution(
         weights=weights,
         primal=np.nan,
@@ -234,7 +239,7 @@ def _solution(weights: npt.NDArray[np.float64], name: str) -> Solution:
         certificate="none",
         status="imported",
         message=(
-            f"Read from the CRFsuite model {name}: the weights are as CRFsuite left them, and since its training data "
+            f"Read from {origin}: the weights are as CRFsuite left them, and since its training data "
             "and objective are not in the file, nothing is proven about them."
         ),
         passes=0,

@@ -1,19 +1,29 @@
-"""The table of other programs' model formats: ``ChainModel.export`` and ``dualfield convert`` go by it.
+"""The tables of other programs' model formats: ``ChainModel.export`` and the commands go by them.
 
-A format has a line: its name, and the function of :mod:`dualfield.models` that writes it, which is imported when
-somebody asks for it.
+A format has a line: its name, and the function of :mod:`dualfield.models` that writes or reads it, which is imported
+when somebody asks for it. What is read is known by its first bytes.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["WRITERS", "writer_of"]
+from dualfield.io.atomic import PathLike
+from dualfield.io.content import CRFSUITE, first_bytes
+
+__all__ = ["READERS", "WRITERS", "reader_of", "writer_of"]
 
 WRITERS: dict[str, str] = {
     "crfsuite": "write_crfsuite_model",
+}
+
+# The first bytes of a file, and the function that reads it.
+READERS: dict[bytes, str] = {
+    CRFSUITE: "read_crfsuite_model",
+    **{b"\x80" + bytes([protocol]): "read_pickled_crf" for protocol in range(2, 6)},
 }
 
 
@@ -30,3 +40,20 @@ def writer_of(format: str) -> Callable[..., None]:
     found: Any = getattr(import_module("dualfield.models"), WRITERS[format])
     write: Callable[..., None] = found
     return write
+
+
+def reader_of(path: PathLike) -> Callable[..., Any] | None:
+    """The function that reads the file as another program's model, called with the path; None where it is none."""
+    begin = first_bytes(path, 64)
+    if begin[8:9] == b"{":  # a model file of this package: a length, then JSON
+        return None
+    if begin[:1] == b"x":  # joblib packs by zlib
+        try:
+            begin = zlib.decompressobj().decompress(begin, 16)
+        except zlib.error:
+            return None
+    for first, name in READERS.items():
+        if begin.startswith(first):
+            read: Callable[..., Any] = getattr(import_module("dualfield.models"), name)
+            return read
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dualfield.io.content import is_crfsuite_model
+from dualfield.models.foreign import reader_of
 from dualfield.models.recipe import FileLayout, Given, Recipe, recipe_of
 from dualfield.tagging.content import ATTRIBUTES, TOKENS
 from dualfield.tagging.formats import format_named, names_that_hold
@@ -16,11 +16,11 @@ __all__ = ["layout_of", "load_model", "source_of"]
 
 
 def load_model(path: str) -> ChainModel:
-    """A model of this package, or of CRFsuite."""
+    """A model of this package, or of another program that has one."""
     from dualfield.models.chain_model import ChainModel
-    from dualfield.models.crfsuite_model import read_crfsuite_model
 
-    return read_crfsuite_model(path) if is_crfsuite_model(path) else ChainModel.load(path)
+    model: ChainModel = (reader_of(path) or ChainModel.load)(path)
+    return model
 
 
 def source_of(plain: object, format: str | None, bigrams: bool) -> Recipe | Given:

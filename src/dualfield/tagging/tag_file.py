@@ -7,9 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dualfield.io.atomic import check_writable
-from dualfield.io.content import is_crfsuite_model
 from dualfield.models.chain_contents import read_chain
-from dualfield.models.recipe import Given
+from dualfield.models.foreign import reader_of
 from dualfield.tagging.formats import format_named
 from dualfield.tagging.source import layout_of, load_model, source_of
 from dualfield.tagging.task import Counts, Task
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from dualfield.models.chain_model import ChainModel
 
 __all__ = ["tag_file"]
-
-OF_CRFSUITE = Given("attributes").to_dict()  # what a model of CRFsuite remembers
 
 
 def tag_file(
@@ -39,10 +36,7 @@ def tag_file(
     """Label a file; the arguments are the options of the command. ``report`` is told what could not be labelled."""
     if output != "-":
         check_writable(output)
-    contents = None if is_crfsuite_model(model) else read_chain(model)
-    plain = OF_CRFSUITE if contents is None else contents.file.description["column_features"]
-    source = source_of(plain, format, contents is not None and contents.bigrams is not None)
-    layout = layout_of(source, format, separator, comment, docstart)
+    contents = None if reader_of(model) else read_chain(model)
 
     @cache
     def load() -> ChainModel:
@@ -52,6 +46,12 @@ def tag_file(
         crf.n_jobs = jobs
         return crf
 
+    if contents is None:
+        plain, bigrams = load().column_features_, load().layout_.bigrams is not None
+    else:
+        plain, bigrams = contents.file.description["column_features"], contents.bigrams is not None
+    source = source_of(plain, format, bigrams)
+    layout = layout_of(source, format, separator, comment, docstart)
     task = Task(file, output, encoding, layout, strict, jobs, report, source, contents, load)
     counts = format_named(layout.format).stream(task)
     if counts.passed_on:

@@ -171,3 +171,20 @@ def test_a_pickled_crf_becomes_ours(command: Run) -> None:
     code, out, err = command("convert", "bad.pkl", "out")
     assert (code, out) == (2, "")
     assert "it names os.system" in err
+
+
+@pytest.mark.parametrize(
+    ("syntax", "lines"), [("crfpp", "U:%x[0,0]/%x[0,1]\nB\nB:%x[0,0]\n"), ("wapiti", "u:%x[ 0, 0]%X[@ 1,1]\nb\n")]
+)
+def test_models_of_templates_go_to_crfpp_and_wapiti_and_back(command: Run, syntax: str, lines: str) -> None:
+    Path("template").write_text(lines)
+    options = ("--features", "template", "--template-syntax", syntax, "-q")
+    assert command("train", "a.txt", "-o", "m", *options)[0] == 0
+    assert command("convert", "m", "theirs", "--to", syntax)[0] == 0
+    assert command("convert", "theirs", "back")[0] == 0
+    tagged = {model: command("tag", "a.txt", "-m", model)[:2] for model in ("m", "theirs", "back")}
+    assert tagged["m"][0] == 0
+    assert tagged["m"] == tagged["theirs"] == tagged["back"]
+    assert command("inspect", "theirs")[0] == 0
+    other = {"crfpp": "wapiti", "wapiti": "crfpp"}[syntax]
+    assert f"train the model with --template-syntax {other}" in command("convert", "m", "out", "--to", other)[2]

@@ -266,8 +266,9 @@ class ChainModel(StoredModel):
         ----------
         path : str or path
             The file to write.
-        format : {"crfsuite"}
-            "crfsuite": see :func:`~dualfield.models.write_crfsuite_model`.
+        format : {"crfsuite", "wapiti", "crfpp"}
+            See :func:`~dualfield.models.write_crfsuite_model`, :func:`~dualfield.models.write_wapiti_model` and
+            :func:`~dualfield.models.write_crfpp_model`.
 
         Examples
         --------

@@ -18,11 +18,15 @@ __all__ = ["READERS", "WRITERS", "reader_of", "writer_of"]
 
 WRITERS: dict[str, str] = {
     "crfsuite": "write_crfsuite_model",
+    "wapiti": "write_wapiti_model",
+    "crfpp": "write_crfpp_model",
 }
 
 # The first bytes of a file, and the function that reads it.
 READERS: dict[bytes, str] = {
     CRFSUITE: "read_crfsuite_model",
+    b"#mdl#": "read_wapiti_model",
+    b"version: ": "read_crfpp_model",
     **{b"\x80" + bytes([protocol]): "read_pickled_crf" for protocol in range(2, 6)},
 }
 

@@ -5,7 +5,8 @@ attribute. What each says about comments, about case and about the sentence's en
 
 * CRF++ (T. Kudo): ``U`` or ``B`` first; ``%x[row,column]`` only; ``#`` is a comment only at the beginning of a line.
 * Wapiti (T. Lavergne): ``u``, ``b`` or ``*`` first, in either case; the attribute begins with the lower-case letter;
-  ``#`` begins a comment anywhere, also in a regular expression; white space at the end of a line is dropped.
+  ``#`` begins a comment anywhere, also in a regular expression; white space at the end of a line is dropped; there may
+  be blanks before the numbers of a command, ``%x[ 0, 0]``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["parse_crfpp", "parse_wapiti"]
 
 _CRFPP_CELL = re.compile(r"%x\[([+-]?[0-9]+),([0-9]+)\]")
 _WAPITI_CELL = re.compile(
-    r"""%([xXtTmM])\[ (?P<at>@?) (?P<row>[+-]?[0-9]+) , (?P<column>[0-9]+)
+    r"""%([xXtTmM])\[ (?P<at>@?) [ \t]*(?P<row>[+-]?[0-9]+) , [ \t]*(?P<column>[0-9]+)
         (?: ," (?P<regex> (?: [^"\\] | \\. )* ) " )? \]""",
     re.VERBOSE,
 )

@@ -46,12 +46,11 @@ class Columns(Format):
         io.write_columns(tokens.with_columns([*others, *last]).rows(), path, separator="\t")
 
     def stream(self, task: Task) -> Counts:
-        """Without NumPy, unless the model has bigrams: starting is half of the work."""
+        """Without NumPy, unless the model has bigrams or is another program's: starting is half of the work."""
         recipe, contents = task.source, task.contents
         assert isinstance(recipe, Recipe)
-        assert contents is not None
         tagger: Tagger
-        if contents.bigrams is not None:
+        if contents is None or contents.bigrams is not None:
             from dualfield.tagging.model_tagger import ModelTagger
 
             tagger = ModelTagger(task.crf, recipe, task.layout, task.strict)

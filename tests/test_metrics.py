@@ -60,6 +60,8 @@ def test_a_segmentation_reads_the_same_in_every_scheme(pieces: list[tuple[int, s
         iob2.extend([f"B-{type_}", *inside[1:]])
         iobes.extend([f"S-{type_}"] if length == 1 else [f"B-{type_}", *inside[2:], f"E-{type_}"])
     assert chunks(iob1) == chunks(iob2) == chunks(iobes) == expected
+    for others in ({"E": "L", "S": "U"}, {"I": "M"}, {"I": "M", "S": "W"}):  # BILOU, BMES, BMEWO
+        assert chunks(others.get(tag[0], tag[0]) + tag[1:] for tag in iobes) == expected
 
 
 @given(st.lists(any_tags))

@@ -2,8 +2,8 @@
 
 A chunk is a run of tokens of one type. Its tags are a letter and a type: ``B-NP`` begins a chunk, ``I-NP``
 continues one, ``E-NP`` ends one, ``S-NP`` is one alone, ``O`` is outside. The schemes IOB1, IOB2 and IOBES
-differ in which of the letters they use, and one rule reads them all. Between two neighbouring tags a chunk
-starts at the second when
+differ in which of the letters they use, and one rule reads them all; ``M`` is read as ``I``, ``L`` (of BILOU) as
+``E``, ``U`` and ``W`` as ``S``. Between two neighbouring tags a chunk starts at the second when
 
 * the second is ``B`` or ``S``, or
 * the first is ``O``, ``E`` or ``S``, or
@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from dualfield.labels.tags import ROLES
 
 __all__ = ["ChunkScores", "Score", "are_chunk_tags", "chunk_scores", "chunks", "token_accuracy"]
 
@@ -117,7 +119,7 @@ def chunks(tags: Iterable[str]) -> list[tuple[int, int, str]]:
     Parameters
     ----------
     tags : iterable of str
-        ``O``, or ``B``, ``I``, ``E`` or ``S``, a hyphen, and a type.
+        ``O``, or ``B``, ``I``, ``E`` or ``S`` (or ``M``, ``L``, ``U``, ``W`` for the last three), a hyphen, and a type.
 
     Returns
     -------
@@ -140,12 +142,12 @@ def chunks(tags: Iterable[str]) -> list[tuple[int, int, str]]:
     begin, before, type_before = 0, "O", ""
     position = -1
     for position, tag in enumerate(tags):
-        letter, _, type_ = tag.partition("-") if isinstance(tag, str) else ("", "", "")
-        if letter not in _LETTERS or (letter == "O" and tag != "O"):
+        written, _, type_ = tag.partition("-") if isinstance(tag, str) else ("", "", "")
+        letter = ROLES.get(written, "")
+        if not letter or (letter == "O" and tag != "O"):
             raise ValueError(
-                f"{tag!r:.60} at position {position} is not a chunk tag; expected 'O', or B, I, E or S "
-                "with a type, as in "
-                "'B-NP'; score plain labels with token_accuracy."
+                f"{tag!r:.60} at position {position} is not a chunk tag; expected 'O', or B, I, M, E, L, S, U or W "
+                "with a type, as in 'B-NP'; score plain labels with token_accuracy."
             )
         starts = letter != "O" and (letter in "BS" or before in "OES" or type_ != type_before)
         if before != "O" and (starts or letter == "O"):
@@ -176,7 +178,8 @@ def are_chunk_tags(labels: Iterable[Any]) -> bool:
         return False
     parts = [label.partition("-") for label in labels]
     fit = all(
-        label == "O" or (letter in "BIES" and type_) for label, (letter, _, type_) in zip(labels, parts, strict=True)
+        label == "O" or (letter in ROLES and letter != "O" and type_)
+        for label, (letter, _, type_) in zip(labels, parts, strict=True)
     )
     return fit and any(label != "O" for label in labels)
 
@@ -187,7 +190,7 @@ def chunk_scores(true: Labels, predicted: Labels) -> ChunkScores:
     Parameters
     ----------
     true, predicted : sequence of sequences of str
-        Chunk tags of every sentence, in any of the schemes IOB1, IOB2 and IOBES.
+        Chunk tags of every sentence, in any of the schemes IOB1, IOB2, IOBES, BILOU and BMES.
 
     Returns
     -------
@@ -254,9 +257,6 @@ def token_accuracy(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[A
     if n_tokens == 0:
         raise ValueError("there are no labels to compare; expected at least one.")
     return n_right / n_tokens
-
-
-_LETTERS = frozenset("OBIES")
 
 
 def _chunks_of(tags: Sequence[str], which: str, number: int) -> set[tuple[int, int, str]]:

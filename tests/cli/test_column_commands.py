@@ -261,3 +261,15 @@ def test_an_empty_stream_has_no_sentences(binary_command: Run, folder: Path) -> 
     assert code == 2
     assert "standard input has no sentences" in err
     assert out.strip() == b""
+
+
+@pytest.mark.filterwarnings("default")
+def test_lines_of_a_template_that_crfpp_skips_are_said(
+    command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("the DT O\ncat NN B\n")
+    Path("template").write_text("U:%x[0,0]\n%x[0,1]\nB\n")
+    code, _, err = command("train", "a.txt", "--features", "template", "-o", "m", "-q")
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith("Warning: line 2 of the template, '%x[0,1]', begins with neither U nor B, so CRF++ skips it")

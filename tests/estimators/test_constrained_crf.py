@@ -287,7 +287,7 @@ def test_both_allowed_and_given_are_refused() -> None:
 
 @pytest.mark.parametrize("constraints", ["BIO", 3, ["bio"], np.ones((3, 3))])
 def test_other_constraints_are_refused(constraints: Any) -> None:
-    with pytest.raises(ValueError, match="constraints must be None, 'bio', 'iobes' or a Constraints"):
+    with pytest.raises(ValueError, match="constraints must be None, 'bio', 'iobes', 'bilou', 'bmes' or a Constraints"):
         ChainCRF(constraints=constraints).fit(*chunk_sequences(5))
 
 

@@ -33,6 +33,7 @@ pieces = st.sampled_from(
 scraps = st.lists(pieces, max_size=12).map("".join) | st.text(max_size=20)
 
 
+@pytest.mark.filterwarnings("ignore:line .* begins with neither U nor B")
 @settings(deadline=None)
 @given(scraps, st.sampled_from([Template.crfpp, Template.wapiti]))
 def test_any_text_is_a_template_or_refused_in_a_sentence(text: str, parse: object) -> None:
@@ -53,7 +54,6 @@ def test_any_text_is_a_template_or_refused_in_a_sentence(text: str, parse: objec
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("U00:%x[0,0]\nX:%x[0,0]", "line 2 of the template, 'X:%x.*expected U or B first"),
         ("U00:%x[0]", r"line 1 of the template, .*expected %x\[row,column\] at character 5"),
         ("U00:%t[0,0]", r"line 1 .*expected %x\[row,column\] at character 5"),
         ("U00:100%", r"line 1 .*at character 8"),
@@ -99,3 +99,23 @@ def test_line_ends_and_byte_order_marks_make_no_difference() -> None:
 def test_crfpp_keeps_what_wapiti_drops() -> None:
     assert Template.crfpp("U:%x[0,0]#1 ").strings([("a",)]) == [["U:a#1 "]]
     assert Template.wapiti("U:%x[0,0]#1 ").strings([("a",)]) == [["u:a"]]
+
+
+def test_lines_that_crfpp_skips_are_skipped_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="line 2 of the template, ' U:%x.0,1.', begins with neither U nor B") as shown:
+        template = Template.crfpp("U:%x[0,0]\n U:%x[0,1]\nB\n")
+    assert len(shown) == 1
+    assert template == Template.crfpp("U:%x[0,0]\nB\n")
+
+
+@pytest.mark.parametrize("line", ["u:%x[ 0,0]/%X[-1, 1]", "u:%x[\t0,\t0]/%X[ -1,  1]", "U:%x[ +0,0]/%X[-1,1]"])
+def test_wapitis_commands_may_have_blanks_before_numbers(line: str) -> None:
+    assert Template.wapiti(line) == Template.wapiti("u:%x[0,0]/%X[-1,1]")
+    pattern = '%t[@ 1, 0,"a b"]'
+    assert Template.wapiti(f"u:{pattern}") == Template.wapiti('u:%t[@1,0,"a b"]')
+
+
+@pytest.mark.parametrize("line", ["u:%x[0 ,0]", "u:%x[ @0,0]", "u:%x[0,0 ]"])
+def test_blanks_elsewhere_are_refused_as_wapiti_refuses_them(line: str) -> None:
+    with pytest.raises(ValueError, match=r"expected %x\[row,column\]"):
+        Template.wapiti(line)

@@ -79,7 +79,7 @@ def chain(random: Random, call: Call, folder: str) -> None:
     for name, choices in (
         ("state_features", ("all", "observed")),
         ("transitions", ("all", "observed")),
-        ("constraints", (None, "bio", "iobes")),
+        ("constraints", (None, "bio", "iobes", "bilou", "bmes")),
     ):
         if random.random() < 0.25:
             given[name] = word(random, *choices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable
 from copy import deepcopy
 from itertools import product
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from dualfield import Constraints
 from dualfield.labels import resolve_constraints
+from dualfield.models import ChainSpec
 
 BIO = ["B-X", "B-geo-loc", "I-X", "I-geo-loc", "O"]
 IOBES = ["B-X", "B-Y", "E-X", "E-Y", "I-X", "I-Y", "O", "S-X", "S-Y"]
@@ -49,6 +51,23 @@ def test_bio_allows_what_chunks_can_be_written_as(length: int) -> None:
 def test_iobes_allows_what_chunks_can_be_written_as(length: int) -> None:
     rules = Constraints.iobes(IOBES)
     assert {row for row in product(IOBES, repeat=length) if rules.allows(row)} == iobes_sentences(length)
+
+
+@pytest.mark.parametrize(("scheme", "letters"), [("bilou", {"E": "L", "S": "U"}), ("bmes", {"I": "M"})])
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_bilou_and_bmes_are_iobes_in_other_letters(scheme: str, letters: dict[str, str], length: int) -> None:
+    def written(tags: Iterable[str]) -> tuple[str, ...]:
+        return tuple(letters.get(tag[0], tag[0]) + tag[1:] for tag in tags)
+
+    labels = written(IOBES)
+    rules = getattr(Constraints, scheme)(labels)
+    assert {row for row in product(labels, repeat=length) if rules.allows(row)} == {
+        written(row) for row in iobes_sentences(length)
+    }
+    assert resolve_constraints(scheme, np.array(labels)) == rules  # type: ignore[arg-type]
+    assert ChainSpec(constraints=scheme).constraints == scheme
+    with pytest.raises(ValueError, match=f"Constraints.{scheme}: the label 'X-Y' is no tag of the scheme"):
+        getattr(Constraints, scheme)(["X-Y"])
 
 
 def test_tags_need_no_type() -> None:
@@ -120,7 +139,7 @@ REFUSALS: dict[str, tuple[Any, str]] = {
     "an O with a type": (lambda: Constraints.bio(["O-X", "B-X"]), "'O-X' is no tag"),
     "an unknown scheme": (
         lambda: resolve_constraints("BIO", np.array(["O"])),  # type: ignore[arg-type]
-        "constraints must be None, 'bio', 'iobes' or a Constraints; got 'BIO'",
+        "constraints must be None, 'bio', 'iobes', 'bilou', 'bmes' or a Constraints; got 'BIO'",
     ),
     "a label without rules": (
         lambda: resolve_constraints(Constraints(["A"]), np.array(["A", "B"])),

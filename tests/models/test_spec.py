@@ -92,7 +92,10 @@ def test_the_docs_mention_the_option(name: str) -> None:
         ({"transitions": "some"}, "transitions must be 'all' or 'observed'; got 'some'"),
         ({"bigram_features": None}, "bigram_features must be 'all' or 'observed'; got None"),
         ({"min_count": 0}, "min_count must be a positive integer; got 0"),
-        ({"constraints": "bilou"}, "constraints must be None, 'bio', 'iobes' or a Constraints; got 'bilou'"),
+        (
+            {"constraints": "biluo"},
+            "constraints must be None, 'bio', 'iobes', 'bilou', 'bmes' or a Constraints; got 'biluo'",
+        ),
     ],
 )
 def test_there_is_no_spec_that_makes_no_sense(option: dict[str, Any], match: str) -> None:

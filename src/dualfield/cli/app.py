@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
+from dualfield.cli.conduct import say
 from dualfield.version import __version__
 
 __all__ = ["COMMANDS", "command_line", "run"]
@@ -59,7 +61,14 @@ def run() -> Any:
     _name_shell()
     first = sys.argv[1:2]
     wanted = first if first and first[0] in COMMANDS else [] if first == ["--version"] else COMMANDS
-    return command_line(wanted)(prog_name="dualfield")
+    with warnings.catch_warnings():
+        warnings.showwarning = _say_warning
+        return command_line(wanted)(prog_name="dualfield")
+
+
+def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """In a sentence, as the commands say everything; which line of the package it comes from is of no use to a user."""
+    say(f"Warning: {message}")
 
 
 def _name_shell() -> None:

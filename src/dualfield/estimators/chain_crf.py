@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, train
 from dualfield.fields import Chain
 from dualfield.labels import Constraints
+from dualfield.labels.tags import Scheme
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
 from dualfield.solvers import Solver
@@ -31,7 +32,7 @@ class ChainParameters(StructuredEstimator):
     end: bool
     min_count: int
     l1: float
-    constraints: Constraints | Literal["bio", "iobes"] | None
+    constraints: Constraints | Scheme | None
     bigram_features: str
 
 
@@ -81,8 +82,8 @@ class ChainCRF(ChainParameters, ChainModel):
         Strength of the penalty that makes weights exactly zero, CRFsuite's ``c1``. OEG, SDCA, L-BFGS (as OWL-QN),
         SAGA, SVRG, AdaGrad and SGD take one. The model keeps the weights that are not zero, and their attributes,
         alone.
-    constraints : Constraints, "bio", "iobes" or None
-        Which first and last labels and which transitions are allowed, in training and prediction. "bio" and "iobes"
+    constraints : Constraints, "bio", "iobes", "bilou", "bmes" or None
+        Which first and last labels and which transitions are allowed, in training and prediction. The names
         read the rules of these schemes off the labels.
     bigram_features : {"all", "observed"}
         For X with bigram attributes: "all" gives each a weight for every pair of labels, K² as in CRF++, "observed"
@@ -134,7 +135,7 @@ class ChainCRF(ChainParameters, ChainModel):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
         l1: float = 0.0,
-        constraints: Constraints | Literal["bio", "iobes"] | None = None,
+        constraints: Constraints | Scheme | None = None,
         bigram_features: str = "all",
     ) -> None:
         self._keep(locals())

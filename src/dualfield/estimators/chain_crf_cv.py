@@ -15,6 +15,7 @@ from dualfield.core_arrays import as_numbers
 from dualfield.estimators.chain_crf import ChainCRF, ChainParameters
 from dualfield.features import Encoded, encode
 from dualfield.labels import Constraints
+from dualfield.labels.tags import Scheme
 from dualfield.metrics import chunk_scores, token_accuracy
 from dualfield.models.chain_answers import Entity
 from dualfield.random_state import check_random_state
@@ -43,8 +44,8 @@ class ChainCRFCV(ChainParameters):
     cv : int, cross-validation generator, or iterable
         The folds, as in scikit-learn; a number shuffles the sequences with ``random_state``.
     scoring : {"accuracy", "f1"} or callable
-        "accuracy" of labels, "f1" of chunks (BIO or IOBES labels), or a function of true and predicted sequences
-        of labels, the larger the better.
+        "accuracy" of labels, "f1" of chunks (BIO, IOBES, BILOU or BMES labels), or a function of true and predicted
+        sequences of labels, the larger the better.
     l1s : sequence of float, optional
         The l1 penalties to try, each with all of ``l2s``; by default ``l1`` alone.
     solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, verbose,
@@ -99,7 +100,7 @@ class ChainCRFCV(ChainParameters):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
         l1: float = 0.0,
-        constraints: Constraints | Literal["bio", "iobes"] | None = None,
+        constraints: Constraints | Scheme | None = None,
         bigram_features: str = "all",
         l1s: Iterable[float] | None = None,
     ) -> None:

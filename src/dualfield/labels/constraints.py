@@ -2,17 +2,19 @@
 
 The schemes that cut sentences into chunks are such rules. In BIO (IOB2) an ``I-X`` goes on with what a ``B-X`` or an
 ``I-X`` has begun; in IOBES (also BIOES) a chunk of one position is ``S-X``, longer ones run from ``B-X`` over ``I-X``
-to ``E-X``. A type is whatever follows the first hyphen.
+to ``E-X``; BILOU and BMES have other letters for the same. A type is whatever follows the first hyphen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from dualfield.labels.tags import SCHEMES, Scheme
 
 __all__ = ["Constraints", "resolve_constraints"]
 
@@ -79,7 +81,7 @@ class Constraints:
         >>> rules.allows(["B-geo-loc", "I-geo-loc", "O"]), rules.allows(["O", "I-geo-loc"])
         (True, False)
         """
-        return cls._scheme("bio", labels, opens="B", inside="I", closes="", alone="")
+        return cls._scheme("bio", labels)
 
     @classmethod
     def iobes(cls, labels: Iterable[Any]) -> Constraints:
@@ -91,13 +93,35 @@ class Constraints:
         >>> rules.allows(["S-X", "B-X", "E-X"]), rules.allows(["B-X", "O"]), rules.allows(["B-X"])
         (True, False, False)
         """
-        return cls._scheme("iobes", labels, opens="B", inside="I", closes="E", alone="S")
+        return cls._scheme("iobes", labels)
 
     @classmethod
-    def _scheme(
-        cls, name: str, labels: Iterable[Any], *, opens: str, inside: str, closes: str, alone: str
-    ) -> Constraints:
-        """A chunk is ``alone``, or ``opens``, any number of ``inside``, ``closes``; empty: there is no such tag."""
+    def bilou(cls, labels: Iterable[Any]) -> Constraints:
+        """The rules of BILOU, which are those of IOBES with ``L-X`` for ``E-X`` and ``U-X`` for ``S-X``.
+
+        Examples
+        --------
+        >>> rules = Constraints.bilou(["B-X", "I-X", "L-X", "O", "U-X"])
+        >>> rules.allows(["U-X", "B-X", "I-X", "L-X"]), rules.allows(["B-X", "U-X"])
+        (True, False)
+        """
+        return cls._scheme("bilou", labels)
+
+    @classmethod
+    def bmes(cls, labels: Iterable[Any]) -> Constraints:
+        """The rules of BMES, which are those of IOBES with ``M-X`` for ``I-X``; the tags may have no type.
+
+        Examples
+        --------
+        >>> rules = Constraints.bmes(["B", "M", "E", "S"])
+        >>> rules.allows(["S", "B", "M", "E"]), rules.allows(["B", "S"])
+        (True, False)
+        """
+        return cls._scheme("bmes", labels)
+
+    @classmethod
+    def _scheme(cls, name: str, labels: Iterable[Any]) -> Constraints:
+        opens, inside, closes, alone = SCHEMES[name]
         known = _checked_labels(labels)
         letters = [letter for letter in (opens, inside, closes, alone) if letter]
         parts = [_tag_parts(name, label, letters) for label in known]
@@ -158,9 +182,7 @@ class Constraints:
 _MASKS = ("transitions", "begin", "end")
 
 
-def resolve_constraints(
-    constraints: Literal["bio", "iobes"] | Constraints | None, classes: npt.NDArray[Any]
-) -> Constraints | None:
+def resolve_constraints(constraints: Scheme | Constraints | None, classes: npt.NDArray[Any]) -> Constraints | None:
     """What a ``constraints`` parameter means for these labels, in their order.
 
     Examples
@@ -172,10 +194,11 @@ def resolve_constraints(
         return None
     if isinstance(constraints, Constraints):
         return constraints.restricted(classes.tolist())
-    if isinstance(constraints, str) and constraints in ("bio", "iobes"):
+    if isinstance(constraints, str) and constraints in SCHEMES:
         named: Constraints = getattr(Constraints, constraints)(classes.tolist())
         return named
-    raise ValueError(f"constraints must be None, 'bio', 'iobes' or a Constraints; got {constraints!r}.")
+    named_ones = ", ".join(map(repr, SCHEMES))
+    raise ValueError(f"constraints must be None, {named_ones} or a Constraints; got {constraints!r}.")
 
 
 def _checked_labels(labels: Iterable[Any]) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ import os
 from typing import Any, NamedTuple
 
 from dualfield import _core
+from dualfield.labels.tags import SCHEMES
 from dualfield.models.model_file import DAMAGED, refusal
 from dualfield.models.recipe import Recipe, checked_column_features
 from dualfield.models.schema import Contents, read_contents
@@ -130,7 +131,7 @@ def _spec(plain: Any) -> ChainSpec:
         options["constraints"] = Constraints(rules["labels"], **{n: np.array(rules[n], dtype=bool) for n in MASKS})
     elif rules == GIVEN:
         options["constraints"] = None
-    elif rules not in (None, "bio", "iobes"):
+    elif rules is not None and rules not in SCHEMES:
         raise ValueError(f"its constraints {rules!r} are unknown")
     return ChainSpec(**options)
 

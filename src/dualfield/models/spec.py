@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from dualfield.given_numbers import check_integer
+from dualfield.labels.tags import SCHEMES, Scheme
 from dualfield.parameters import check_l1, check_l2
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["ChainSpec"]
 
 Pairs = Literal["all", "observed"]
-Scheme = Literal["bio", "iobes"]
 
 
 class ChainOptions(NamedTuple):
@@ -49,7 +49,7 @@ class ChainSpec(ChainOptions):
     ----------
     l2, l1 : float
         Strengths of the penalties ``l2/2 ‖w‖²`` and ``l1 ‖w‖₁``, not both zero.
-    constraints : Constraints, "bio", "iobes" or None
+    constraints : Constraints, "bio", "iobes", "bilou", "bmes" or None
         Which first and last labels and which transitions are allowed.
     state_features, transitions, bigram_features : {"all", "observed"}
         Whether every (attribute, label), (label, label) and (bigram attribute, label, label) has a weight, or only
@@ -77,11 +77,12 @@ class ChainSpec(ChainOptions):
             if getattr(given, name) not in ("all", "observed"):
                 raise ValueError(f"{name} must be 'all' or 'observed'; got {getattr(given, name)!r}.")
         rules = given.constraints
-        if not (rules is None or (isinstance(rules, str) and rules in ("bio", "iobes"))):
+        if not (rules is None or (isinstance(rules, str) and rules in SCHEMES)):
             from dualfield.labels import Constraints  # which needs NumPy
 
             if not isinstance(rules, Constraints):
-                raise ValueError(f"constraints must be None, 'bio', 'iobes' or a Constraints; got {rules!r}.")
+                schemes = ", ".join(map(repr, SCHEMES))
+                raise ValueError(f"constraints must be None, {schemes} or a Constraints; got {rules!r}.")
         l1 = check_l1(given.l1)
         checked = given._replace(
             l1=l1,

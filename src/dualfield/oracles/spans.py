@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
+from dualfield.labels.tags import ROLES
 from dualfield.metrics import are_chunk_tags
 from dualfield.oracles.chain import FloatArray, _potentials
 
@@ -62,10 +63,10 @@ class SpanRules:
         if not are_chunk_tags(tags):
             odd = next((tag for tag in tags if tag != "O" and not are_chunk_tags([tag])), "O")
             raise ValueError(
-                f"entities are read from chunk tags, 'O' or B, I, E or S with a type as in 'B-PER'; found the label "
-                f"{odd!r:.60}."
+                f"entities are read from chunk tags, 'O' or B, I, M, E, L, S, U or W with a type as in 'B-PER'; found "
+                f"the label {odd!r:.60}."
             )
-        letters = [tag[0] for tag in tags]
+        letters = [ROLES[tag[0]] for tag in tags]
         of = [tag.partition("-")[2] for tag in tags]
         types = sorted({type_ for type_ in of if type_})
         kinds = [types.index(type_) if type_ else -1 for type_ in of]

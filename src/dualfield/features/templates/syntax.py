@@ -3,7 +3,8 @@
 Both languages put text and commands such as ``%x[-1,0]`` into a line; the line, with its commands replaced, is the
 attribute. What each says about comments, about case and about the sentence's ends differs, and is kept:
 
-* CRF++ (T. Kudo): ``U`` or ``B`` first; ``%x[row,column]`` only; ``#`` is a comment only at the beginning of a line.
+* CRF++ (T. Kudo): ``U`` or ``B`` first; ``%x[row,column]`` only; ``#`` is a comment only at the beginning of a line. A
+  line that begins otherwise is skipped, with a warning.
 * Wapiti (T. Lavergne): ``u``, ``b`` or ``*`` first, in either case; the attribute begins with the lower-case letter;
   ``#`` begins a comment anywhere, also in a regular expression; white space at the end of a line is dropped; there may
   be blanks before the numbers of a command, ``%x[ 0, 0]``.
@@ -12,6 +13,7 @@ attribute. What each says about comments, about case and about the sentence's en
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Literal
@@ -37,7 +39,13 @@ def parse_crfpp(text: str) -> list[Rule]:
         if not line.strip() or line.startswith("#"):
             continue
         if line[0] not in "UB":
-            raise _fault(number, line, "expected U or B first, or # for a comment")
+            warnings.warn(
+                f"line {number} of the template, {line!r:.80}, begins with neither U nor B, so CRF++ skips it; it is "
+                "skipped here too.",
+                UserWarning,
+                stacklevel=2,
+            )
+            continue
         pieces = _pieces(line, partial(_crfpp_command, number, line))
         rules.append(Rule(pieces, "unigram" if line[0] == "U" else "bigram"))
     return _some(rules)

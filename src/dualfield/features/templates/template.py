@@ -82,7 +82,8 @@ class Template:
         """Read a template of CRF++.
 
         A line is a template: ``U`` makes attributes of a label, ``B`` of a pair of labels, and ``%x[row,column]``
-        stands for the string ``row`` tokens further on. Empty lines and lines that begin with ``#`` are skipped.
+        stands for the string ``row`` tokens further on. Empty lines and lines that begin with ``#`` are skipped, and
+        with a warning lines that begin otherwise, as CRF++ skips them.
 
         Raises
         ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,6 +167,9 @@ def test_a_pickled_crf_becomes_ours(command: Run) -> None:
         b"B" + len(data).to_bytes(4, "little") + data + b"sbsb."
     )
     assert command("convert", "crf.pkl", "m")[0] == 0
+    for packed in (zlib.compress, gzip.compress):
+        Path("packed").write_bytes(packed(Path("crf.pkl").read_bytes()))
+        assert command("convert", "packed", "n")[0] == 0
     np.testing.assert_array_equal(ChainCRF.load("m").weights_, read_crfsuite_model("m.crfsuite").weights_)
     Path("bad.pkl").write_bytes(b"\x80\x03cos\nsystem\nX\x04\x00\x00\x00exit\x85R.")
     code, out, err = command("convert", "bad.pkl", "out")

@@ -31,6 +31,9 @@ READERS: dict[bytes, str] = {
 }
 
 
+_LOOKED_AT = 4096  # bytes: of a packed file fewer may unpack to nothing
+
+
 def writer_of(format: str) -> Callable[..., None]:
     """The function that writes models in a format, called with a model and a path.
 
@@ -48,7 +51,7 @@ def writer_of(format: str) -> Callable[..., None]:
 
 def reader_of(path: PathLike) -> Callable[..., Any] | None:
     """The function that reads the file as another program's model, called with the path; None where it is none."""
-    begin = first_bytes(path, 64)
+    begin = first_bytes(path, _LOOKED_AT)
     if begin[8:9] == b"{":  # a model file of this package: a length, then JSON
         return None
     if begin[:1] == b"x":  # joblib packs by zlib

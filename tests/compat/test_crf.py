@@ -183,13 +183,14 @@ def test_what_programs_import_is_there() -> None:
     assert sklearn_crfsuite.metrics.flatten([(1,), [2, 3]]) == [1, 2, 3]
 
 
-def test_predictions_are_arrays_of_lists(data: tuple[Any, Any]) -> None:
+def test_predictions_are_arrays_of_objects_as_in_the_original(data: tuple[Any, Any]) -> None:
     X, y = data
     crf = CRF(c2=0.1).fit(X, y)
     for found in (crf.predict(X), crf.predict(X[:1]), crf.predict([X[0], X[0]])):
         assert found.dtype == object
-        assert found.ndim == 1
-        assert isinstance(found[0], list)
+        assert list(found[0]) == crf.predict_single(X[0])
+    assert isinstance(crf.predict(X)[0], list)
+    assert crf.predict([X[0], X[0]]).shape == (2, len(X[0]))
     assert crf.predict_single(X[0]) == crf.predict(X)[0]
     assert crf.predict_marginals_single(X[0]) == crf.predict_marginals(X)[0]
     assert [list(found) for found in crf.predict_marginals(X)[0]] == [crf.classes_] * len(X[0])

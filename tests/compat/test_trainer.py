@@ -133,14 +133,15 @@ def test_every_form_of_a_sequence_is_the_same(tmp_path: Path) -> None:
         np.testing.assert_allclose(sorted(other.weights_), sorted(files[0].weights_), rtol=1e-6)
 
 
-def test_clear_forgets_and_nothing_to_train_on_is_refused(tmp_path: Path) -> None:
+def test_clear_forgets_and_without_sequences_there_is_a_warning_and_no_model(tmp_path: Path) -> None:
     trainer = Trainer(verbose=False)
     trainer.append([["a"]], ["A"], 3)
-    with pytest.raises(ValueError, match="of another group than 3"):
+    with pytest.warns(UserWarning, match="of another group than 3"):
         trainer.train(tmp_path / "m", holdout=3)
     trainer.clear()
-    with pytest.raises(ValueError, match="there are no sequences to train on; append some"):
+    with pytest.warns(UserWarning, match="there are no sequences to train on, so no model was made; append some"):
         trainer.train(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
     with pytest.raises(OSError, match="does not exist"):
         trainer.train(tmp_path / "none" / "m")
 

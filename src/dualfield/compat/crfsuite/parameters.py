@@ -34,14 +34,14 @@ _FEATURES = {
     "feature.possible_transitions": Parameter(False, "Whether pairs of labels that do not occur have a weight."),
 }
 _NO_EFFECT = "Of no effect here: it steers how CRFsuite approaches the optimum."
-_C2 = Parameter(1.0, "The objective has the penalty c2 times the squared norm of the weights.")
+_C2 = Parameter(1.0, "The L2 penalty: the objective has c2 times the squared norm of the weights.")
 _PASSES = "The most passes over the data."
 _MEAN_LOSS = "Training ends when the mean loss of a pass is at most this."
 
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "lbfgs": {
         **_FEATURES,
-        "c1": Parameter(0.0, "The objective has the penalty c1 times the sum of the weights' magnitudes."),
+        "c1": Parameter(0.0, "The L1 penalty: the objective has c1 times the sum of the weights' magnitudes."),
         "c2": _C2,
         "max_iterations": Parameter(2**31 - 1, _PASSES),
         "num_memories": Parameter(6, _NO_EFFECT),

@@ -15,7 +15,7 @@ __all__ = ["CRFSUITE_VERSION", "ItemSequence", "ParsedDump", "Tagger"]
 CRFSUITE_VERSION = "0.12.2"
 
 # What training needs is imported when it is first asked for.
-_OF_TRAINER = ("Trainer", "BaseTrainer", "CRFSuiteError")
+_OF_TRAINER = ("Trainer", "BaseTrainer")
 
 
 def __getattr__(name: str) -> Any:

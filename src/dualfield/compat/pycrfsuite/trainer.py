@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -143,10 +144,12 @@ class BaseTrainer:
         classes = sorted(self._data.labels)
         training, held_out = self._data.split(holdout, classes) if len(self._data) else (None, None)
         if training is None:
-            raise ValueError(
-                "there are no sequences to train on; append some"
-                + (f" of another group than {holdout}, which is held out." if len(self._data) else ".")
+            warnings.warn(
+                "there are no sequences to train on, so no model was made; append some"
+                + (f" of another group than {holdout}, which is held out." if len(self._data) else "."),
+                stacklevel=2,
             )
+            return
         messages = Messages(self.message, "Epoch" if self._algorithm == "l2sgd" else "Iteration")
         parameters = self.get_params()
         messages.start(holdout, {name: value for name, value in parameters.items() if name.startswith("feature.")})

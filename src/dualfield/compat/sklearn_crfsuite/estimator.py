@@ -192,21 +192,21 @@ class CRF(BaseEstimator):
     # --- prediction ---
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable labels of each sequence: an array of lists."""
-        return self._for_each(X, lambda crf, some: crf.predict(some))
+        """The most probable labels of each sequence: an array of lists, or of two dimensions where all are as long."""
+        return np.array(self._for_each(X, lambda crf, some: crf.predict(some)), dtype=object)
 
     def predict_single(self, xseq: Any) -> list[Any]:
         """The most probable labels of one sequence."""
-        labels: list[Any] = self.predict([xseq])[0]
+        labels: list[Any] = self._for_each([xseq], lambda crf, some: crf.predict(some))[0]
         return labels
 
     def predict_marginals(self, X: Any) -> npt.NDArray[Any]:
         """The probability of each label at each position: an array of lists of dicts."""
-        return self._for_each(X, self._marginals)
+        return np.array(self._for_each(X, self._marginals), dtype=object)
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
         """The probability of each label at each position of one sequence."""
-        marginals: list[dict[Any, float]] = self.predict_marginals([xseq])[0]
+        marginals: list[dict[Any, float]] = self._for_each([xseq], self._marginals)[0]
         return marginals
 
     def _marginals(self, crf: ChainCRF, X: Encoded) -> list[list[dict[Any, float]]]:
@@ -217,15 +217,14 @@ class CRF(BaseEstimator):
             for table in crf.predict_marginals(X)
         ]
 
-    def _for_each(self, X: Any, function: Any) -> npt.NDArray[Any]:
-        """The function's answers for all sequences, as a one-dimensional array of lists; empty for empty ones."""
+    def _for_each(self, X: Any, function: Any) -> list[Any]:
+        """The function's answers for all sequences; empty for empty ones."""
         crf = self._fitted()
         if crf is None:
             raise NotFittedError("This CRF is not fitted yet; call fit, or give model_filename.")
         sequences = _sequences(X)
         places = [i for i, sequence in enumerate(sequences) if not _is_empty(sequence)]
-        answers = np.empty(len(sequences), dtype=object)
-        answers[:] = [[] for _ in sequences]
+        answers: list[Any] = [[] for _ in sequences]
         if places:
             _, encoded = _encoded([sequences[i] for i in places], crf)
             for i, answer in zip(places, function(crf, encoded), strict=True):

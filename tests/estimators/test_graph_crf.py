@@ -397,3 +397,10 @@ def test_a_model_that_smooths_too_much_is_told() -> None:
         UserWarning, match=r"labels \d+\.\d% of the nodes .* alone give \d+\.\d%.*Raise edge_l2 \(now 0.001"
     ):
         crf.fit([X], [y])
+
+
+def test_large_images_are_trained_on_the_pseudo_likelihood_and_the_message_says_so() -> None:
+    X, y = blocks_of_noise(0, size=200)
+    crf = GridCRF(random_state=0).fit([X], [y])
+    assert crf.solution_.certificate == "exact"
+    assert "so this is the pseudo-likelihood" in crf.solution_.message

@@ -41,8 +41,9 @@ class GraphCRF(GraphModel):
         Dual methods need exact inference or the pseudo-likelihood.
     inference : {"auto", "junction_tree", "bp", "trw", "mean_field", "pseudo_likelihood"}
         "junction_tree" is exact and takes tables of ``K^(treewidth + 1)`` numbers; "auto" is the same where
-        the tables of all graphs fit ``table_budget``, and "trw" elsewhere; ``solution_.message`` says so. "bp", "trw"
-        and "mean_field" approximate; "trw" has a certificate for its own, relaxed problem, the others none.
+        the tables of all graphs fit ``table_budget``, and elsewhere "trw", or where nodes times squared
+        labels are more than 500,000 the pseudo-likelihood; ``solution_.message`` says so. "bp", "trw" and "mean_field"
+        approximate; "trw" has a certificate for its own, relaxed problem, the others none.
         "pseudo_likelihood" trains every node given the labels of its neighbours, with a certificate for that objective;
         it then predicts as "auto" does (see :meth:`inference_for`). Predictions follow the parameter as it is when they
         are made.

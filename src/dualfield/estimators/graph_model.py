@@ -19,6 +19,7 @@ from dualfield.estimators.smoothing import default_edge_l2, warn_of_smoothing
 from dualfield.estimators.training import check_parameters, train
 from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode_graph_labels
 from dualfield.fields import Graph, PseudoLikelihood
+from dualfield.fields.base import Choice
 from dualfield.fields.graph import GraphInference
 from dualfield.given_numbers import check_integer
 from dualfield.memory import check_labellings
@@ -36,6 +37,7 @@ from dualfield.threads import in_parts, in_ranges, joined
 __all__ = ["GraphModel", "cut_nodes"]
 
 _TOLERANCE_OF_LABELS = 1e-4  # the change of messages in a sweep that no longer changes labels
+_MOST_MESSAGES = 500_000  # nodes times squared labels, up to which "auto" trains with approximate inference
 _PREDICTIONS = ("auto", "map", "max-marginals")
 
 
@@ -115,13 +117,9 @@ class GraphModel(StructuredEstimator, StoredModel):
         }
         inference = self._inference()  # checks the parameters of inference even where training needs none
         data = self._training_data(X)
-        field: Graph | PseudoLikelihood
-        if self.inference == "pseudo_likelihood":
-            if self.edge_l2 is None:
-                graphs = data.graphs if isinstance(data, EncodedGrids) else data
-                options["edge_l2"] = default_edge_l2(self.l2, graphs.n_edges)
-            field = PseudoLikelihood(data, y, self.l2, **options)
-        else:
+        graphs = data.graphs if isinstance(data, EncodedGrids) else data
+        field: Graph | PseudoLikelihood | None = None
+        if self.inference != "pseudo_likelihood":
             field = Graph(
                 data,
                 y,
@@ -133,6 +131,15 @@ class GraphModel(StructuredEstimator, StoredModel):
                 max_sweeps=inference.max_sweeps,
                 inference_tol=inference.tolerance,
             )
+        too_large = self.inference == "auto" and field is not None and _is_large(field)
+        if field is None or too_large:
+            if self.edge_l2 is None:
+                options["edge_l2"] = default_edge_l2(self.l2, graphs.n_edges)
+            field = PseudoLikelihood(data, y, self.l2, **options)
+            if too_large:
+                name, reason, _ = field.default_solver
+                why = "exact inference passes the budget and 'trw' would take long, so this is the pseudo-likelihood"
+                field.default_solver = Choice(name, f"{why}, and {reason}")
 
         def weights() -> npt.ArrayLike | None:
             if start is not None or field.convex:
@@ -148,7 +155,7 @@ class GraphModel(StructuredEstimator, StoredModel):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", convergence_warning())  # of messages; predicting tells of them
                 predicted = self._codes(core, used.exact)
-            warn_of_smoothing(field, data.graphs if isinstance(data, EncodedGrids) else data, predicted)
+            warn_of_smoothing(field, graphs, predicted)
         return self
 
     def _likely(self, field: Graph | PseudoLikelihood, alike: PseudoLikelihood) -> npt.NDArray[np.float64] | None:
@@ -317,6 +324,11 @@ class GraphModel(StructuredEstimator, StoredModel):
     def _check_prediction(self) -> None:
         if self.prediction not in _PREDICTIONS:
             raise ValueError(f"prediction must be 'auto', 'map' or 'max-marginals'; got {self.prediction!r}.")
+
+
+def _is_large(field: Graph | PseudoLikelihood) -> bool:
+    """Whether a pass of approximate inference takes so long that "auto" does without, by docs/graphs.md."""
+    return not field.exact and len(field.codes) * len(field.classes) ** 2 > _MOST_MESSAGES
 
 
 def cut_nodes(flat: npt.NDArray[Any], graphs: EncodedGraphs) -> list[npt.NDArray[Any]]:

@@ -25,7 +25,7 @@ class GridCRF(GraphModel):
     (height, width, d), or (height, width) for one feature a pixel; ``y`` one of arrays (height, width) of labels.
 
     A grid's junction tree is as wide as its shorter side, so only small images have exact inference; larger ones are
-    trained with ``inference="trw"`` unless another is chosen.
+    trained with ``inference="trw"``, very large ones on the pseudo-likelihood, unless another is chosen.
 
     Parameters
     ----------

@@ -188,11 +188,16 @@ def test_a_pipeline_may_build_the_features(data: tuple[Any, Any]) -> None:
     assert len(cross_val_score(pipeline, X, y, cv=2)) == 2
 
 
-def test_out_of_fold_predictions_of_sequences_of_equal_length() -> None:
-    X, y = labelled_sequences(12, longest=1)
-    X, y = X[1:], y[1:]
-    found = cross_val_predict(ChainCRF(random_state=0), X, y, cv=KFold(2))
-    assert np.shape(found) == (11, 1)
+@pytest.mark.parametrize("longest", [1, 5])
+@pytest.mark.parametrize("form", [lambda X: X, encode])
+def test_out_of_fold_predictions_are_an_array_with_a_list_for_each_sequence(longest: int, form: Any) -> None:
+    X, y = labelled_sequences(13, longest=longest)
+    folds = KFold(3, shuffle=True, random_state=0)
+    found = cross_val_predict(ChainCRF(random_state=0), form(X), y, cv=folds)
+    assert found.shape == (13,)
+    for train, test in folds.split(X):
+        crf = ChainCRF(random_state=0).fit([X[i] for i in train], [y[i] for i in train])
+        assert found[test].tolist() == crf.predict([X[i] for i in test])
 
 
 def test_a_subclass_may_have_other_parameters() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 from dualfield import LBFGS, SDCA, ChainCRF, GraphCRF, GridCRF
 from dualfield.models.model_file import read_model, write_model
@@ -60,6 +60,8 @@ def test_grid_search_and_cross_validation_take_it(data: tuple[Any, Any]) -> None
     assert cross_val_score(GraphCRF(random_state=0), encoded, np.array(y, dtype=object), cv=3).mean() > 0.4
     search = GridSearchCV(GraphCRF(random_state=0), {"l2": [1.0, 1e6], "edge_weights": ["potts"]}, cv=3)
     assert search.fit(encoded, np.array(y, dtype=object)).best_params_["l2"] == 1.0
+    found = cross_val_predict(GraphCRF(random_state=0), encoded, np.array(y, dtype=object), cv=3)
+    assert [len(labels) for labels in found] == [len(labels) for labels in y]
     pictures, labels = images()
     assert cross_val_score(GridCRF(), GridCRF().encode(pictures), np.array(labels), cv=3).min() > 0.4
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.answers import Answers
 from dualfield.estimators.graph_model import GraphModel, cut_nodes
 from dualfield.features import EncodedGraphs, encode_graphs
 from dualfield.fields.graph import TABLE_BUDGET
@@ -129,6 +130,13 @@ class GraphCRF(GraphModel):
     def encode(self, X: Any) -> EncodedGraphs:
         """Encode graphs once, for any number of later calls of ``fit`` and ``predict``."""
         return self._later_data(X) if self.__sklearn_is_fitted__() else encode_graphs(X)
+
+    def predict(self, X: Any) -> list[npt.NDArray[Any]]:
+        """The labels of each graph, an array like its part of y; ``prediction`` says by which rule.
+
+        To NumPy, and so to ``cross_val_predict``, the list is a one-dimensional array of arrays.
+        """
+        return Answers(super().predict(X))  # graphs differ in size
 
     def _training_data(self, X: Any) -> EncodedGraphs:
         return encode_graphs(X)

@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.answers import Answers
 from dualfield.core_arrays import check_sample_weight
 from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode, known_bigrams
 from dualfield.given_numbers import check_integer
@@ -148,7 +149,9 @@ class ChainModel(StoredModel):
         return known_bigrams(encode(X, self.vocabulary_, bigrams=bigrams), self.bigram_vocabulary_)
 
     def predict(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Any]]:
-        """The most probable labels of each sequence.
+        """The most probable labels of each sequence: a list of lists.
+
+        To NumPy, and so to ``cross_val_predict``, it is a one-dimensional array of lists.
 
         Parameters
         ----------
@@ -309,7 +312,7 @@ class ChainModel(StoredModel):
     def _labelled(self, decode: Callable[[int, int], npt.NDArray[Any]], encoded: Encoded) -> list[list[Any]]:
         """The labels of each sequence; ``decode(first, last)`` gives their codes."""
         labels = self.classes_.astype(object)  # Python's own: of other arrays, NumPy would make each string anew
-        return self._by_sequence(lambda a, b: labels[decode(a, b)].tolist(), encoded)
+        return Answers(self._by_sequence(lambda a, b: labels[decode(a, b)].tolist(), encoded))
 
     def _by_sequence(self, answer: Callable[[int, int], Any], encoded: Encoded) -> list[Any]:
         """``answer(first, last)``, which is position after position, cut at the ends of the sequences.

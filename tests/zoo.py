@@ -17,16 +17,16 @@ from dualfield.solvers import GDMM, IDAL, SAG, SAGA, SGD, SMD, SVRG, AdaGrad, Hy
 
 # Those that reach any tolerance on every problem.
 CONVERGENT: list[Solver] = [
+    SDCA(accelerate=False),
+    SDCA(sampling="uniform", accelerate=False),
+    SDCA(permutation_every=0, accelerate=False),
+    SDCA(sampling="importance", accelerate=False),
+    SDCA(sampling="gap*importance", accelerate=False),
+    SDCA(sampling="max", accelerate=False),
+    SDCA(sampling="safemax", refresh_every=3, accelerate=False),
+    SDCA(step="golden", accelerate=False),
     SDCA(),
-    SDCA(sampling="uniform"),
-    SDCA(permutation_every=0),
-    SDCA(sampling="importance"),
-    SDCA(sampling="gap*importance"),
-    SDCA(sampling="max"),
-    SDCA(sampling="safemax", refresh_every=3),
-    SDCA(step="golden"),
-    SDCA(accelerate=True),
-    SDCA(n_jobs=2),
+    SDCA(n_jobs=2, accelerate=False),
     OEG(),
     OEG(accelerate=False),
     OEG(n_jobs=2),
@@ -51,7 +51,7 @@ CONVERGENT: list[Solver] = [
 # All that minimise the likelihood; the others come near the optimum and no further. Their steps suit every problem.
 SOLVERS: list[Solver] = [
     *CONVERGENT,
-    SDCA(memory="float32"),
+    SDCA(memory="float32", accelerate=False),
     OEG(memory="float32"),
     SGD(eta=0.01),
     SGD(average=True),

@@ -29,7 +29,7 @@ __all__ = [
 
 def sdca(sampling: str = "gap", non_uniformity: float = 0.8, **options: object) -> str:
     """SDCA as in the experiments of Le Priol et al. (2018), but for the options given."""
-    options = {"subprecision": 0.001, **options}
+    options = {"subprecision": 0.001, **options, "accelerate": False}
     rule = f"sampling={sampling!r}"
     if sampling not in ("uniform", "max"):
         rule += f", non_uniformity={non_uniformity:g}"

@@ -19,11 +19,11 @@ from dualfield.solvers import Solver
 
 SOLVERS = (
     "SDCA()",
-    "SDCA(accelerate=True)",
-    "SDCA(sampling='gap', non_uniformity=0.8, permutation_every=0)",  # as published
-    "SDCA(sampling='uniform')",
-    "SDCA(sampling='importance', non_uniformity=0.8, permutation_every=0)",
-    "SDCA(sampling='gap*importance', non_uniformity=0.8, permutation_every=0)",
+    "SDCA(accelerate=False)",
+    "SDCA(sampling='gap', non_uniformity=0.8, permutation_every=0, accelerate=False)",  # as published
+    "SDCA(sampling='uniform', accelerate=False)",
+    "SDCA(sampling='importance', non_uniformity=0.8, permutation_every=0, accelerate=False)",
+    "SDCA(sampling='gap*importance', non_uniformity=0.8, permutation_every=0, accelerate=False)",
     "OEG(accelerate=False)",
     "OEG()",
     "OEG(sampling='uniform', accelerate=False, step='published')",

@@ -25,8 +25,8 @@ L2S = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
 SOLVERS: dict[str, Solver] = {
     "OEG()": OEG(),
     "OEG, plain": OEG(accelerate=False),
-    "SDCA, accelerated": SDCA(accelerate=True),
     "SDCA()": SDCA(),
+    "SDCA, plain": SDCA(accelerate=False),
     "SAG()": SAG(),
     "LBFGS()": LBFGS(),
 }

@@ -11,7 +11,7 @@ from dualfield import OEG, SDCA, fields, solve
 from dualfield.solvers.dual import DualSolver
 from tests.zoo import PROBLEMS, dense_sequences, finish, problem, reference
 
-ACCELERATED: list[DualSolver] = [SDCA(accelerate=True), OEG()]
+ACCELERATED: list[DualSolver] = [SDCA(), OEG()]
 both = pytest.mark.parametrize("solver", ACCELERATED, ids=lambda solver: solver.name)
 
 
@@ -56,6 +56,16 @@ def test_the_strength_adapts_itself_and_is_zero_without(solver: DualSolver) -> N
     assert min(seen) > 0
     plain: Any = type(solver)(accelerate=False).start(weak, seed=0)
     assert plain._core.kappa == 0
+
+
+@both
+def test_the_name_of_a_method_stands_for_its_accelerated_form(solver: DualSolver) -> None:
+    X, y = dense_sequences(200, labels=5, columns=20, longest=8, seed=1)
+    field = fields.Chain(X, y, 1e-3)
+    assert solver.accelerate
+    named = solve(field, solver.name.lower(), tol=1e-3, max_passes=200, random_state=0)
+    assert named.status == "converged"
+    assert named.passes == solve(field, solver, tol=1e-3, max_passes=200, random_state=0).passes
 
 
 @pytest.mark.parametrize("accelerate", [1, "yes", None, 0.0])

@@ -344,7 +344,7 @@ def test_the_solvers_that_the_refusal_names_take_the_penalty(penalty: str) -> No
     )
 
 
-@pytest.mark.parametrize("solver", [SDCA(), OEG(accelerate=False)], ids=repr)
+@pytest.mark.parametrize("solver", [SDCA(accelerate=False), OEG(accelerate=False)], ids=repr)
 def test_without_l2_a_dual_method_needs_acceleration(solver: Solver) -> None:
     with pytest.raises(TypeError, match=rf"^{solver.name} without acceleration needs l2 > 0"):
         solve(MAKERS["chain"](l1=0.5, l2=0.0), solver)
@@ -372,9 +372,9 @@ def test_auto_says_why_it_chose() -> None:
 
 DUAL: list[Solver] = [
     OEG(),
-    SDCA(accelerate=True),
+    SDCA(),
     OEG(n_jobs=2),
-    SDCA(accelerate=True, n_jobs=2),
+    SDCA(n_jobs=2),
     OEG(memory="float32"),
 ]
 every_dual = pytest.mark.parametrize("solver", DUAL, ids=repr)
@@ -421,7 +421,7 @@ def test_dual_methods_take_a_penalty_about_given_weights(solver: DualSolver, l1:
         assert solution.relative_gap <= 1e-4
 
 
-@pytest.mark.parametrize("solver", [OEG(), SDCA(accelerate=True), SDCA()], ids=repr)
+@pytest.mark.parametrize("solver", [OEG(), SDCA(), SDCA(accelerate=False)], ids=repr)
 def test_a_path_of_penalties_keeps_its_marginals(solver: DualSolver) -> None:
     field = MAKERS["chain"](l1=0.3, l2=1.0)
     for l2, found in zip((1.0, 0.3, 0.1), l2_path(field, [1.0, 0.3, 0.1], solver, 1e-5, 3000), strict=True):

@@ -174,9 +174,9 @@ def revived(solver: SDCA, field: Field, arrays: dict[str, Any]) -> Any:
 
 
 def test_a_saved_state_comes_back_as_it_was() -> None:
-    state = solve(problem("chain-dense"), SDCA(), tol=0.0, max_passes=3, random_state=0).state
+    state = solve(problem("chain-dense"), SDCA(accelerate=False), tol=0.0, max_passes=3, random_state=0).state
     arrays = state.arrays()
-    again = revived(SDCA(), problem("chain-dense"), arrays).arrays()
+    again = revived(SDCA(accelerate=False), problem("chain-dense"), arrays).arrays()
     assert arrays.keys() == again.keys()
     for name, array in arrays.items():
         np.testing.assert_array_equal(array, again[name])
@@ -202,21 +202,21 @@ def test_a_saved_state_comes_back_as_it_was() -> None:
 )
 def test_a_damaged_state_is_refused(damage: dict[str, Any]) -> None:
     field = problem("chain-dense")
-    arrays = solve(field, SDCA(), tol=0.0, max_passes=2, random_state=0).state.arrays()
+    arrays = solve(field, SDCA(accelerate=False), tol=0.0, max_passes=2, random_state=0).state.arrays()
     with pytest.raises(ValueError, match="does not fit this field"):
-        revived(SDCA(), field, {**arrays, **damage})
+        revived(SDCA(accelerate=False), field, {**arrays, **damage})
     for name in damage:
         del arrays[name]
     with pytest.raises(ValueError, match="lacks an entry"):
-        revived(SDCA(), field, arrays)
+        revived(SDCA(accelerate=False), field, arrays)
 
 
 def test_a_state_saved_on_another_field_is_refused() -> None:
-    arrays = solve(problem("chain-dense"), SDCA(), tol=0.0, max_passes=2, random_state=0).state.arrays()
+    arrays = solve(problem("chain-dense"), SDCA(accelerate=False), tol=0.0, max_passes=2, random_state=0).state.arrays()
     with pytest.raises(ValueError, match="does not fit this field"):
-        revived(SDCA(), problem("chain-weighted"), arrays)
+        revived(SDCA(accelerate=False), problem("chain-weighted"), arrays)
     with pytest.raises(ValueError, match="does not fit this field"):
-        revived(SDCA(), problem("chain-words"), arrays)
+        revived(SDCA(accelerate=False), problem("chain-words"), arrays)
 
 
 # --- sampling ---
@@ -238,14 +238,18 @@ def test_gap_sampling_needs_fewer_passes_than_uniform_sampling() -> None:
     y = random.integers(3, size=204)
     field = fields.Multiclass(X, y, l2=1.0)
     passes = {
-        sampling: solve(field, SDCA(sampling=sampling), tol=1e-6, max_passes=5000, random_state=0).passes
+        sampling: solve(
+            field, SDCA(sampling=sampling, accelerate=False), tol=1e-6, max_passes=5000, random_state=0
+        ).passes
         for sampling in ("gap", "uniform")
     }
     assert passes["gap"] < passes["uniform"]
 
 
 def test_seeds_give_different_runs() -> None:
-    one, other = (solve(problem("chain-dense"), SDCA(), tol=0.0, max_passes=2, random_state=s) for s in (0, 1))
+    one, other = (
+        solve(problem("chain-dense"), SDCA(accelerate=False), tol=0.0, max_passes=2, random_state=s) for s in (0, 1)
+    )
     assert not np.array_equal(one.weights, other.weights)
 
 
@@ -306,7 +310,7 @@ def test_parameters_of_the_wrong_type_are_refused_by_name(parameters: dict[str, 
 MISUSE = """
 import numpy as np
 from dualfield import SDCA, fields
-run = SDCA().start(fields.Multiclass(np.eye(2), [0, 1]), 0)
+run = SDCA(accelerate=False).start(fields.Multiclass(np.eye(2), [0, 1]), 0)
 try:
     {call}
 except (ValueError, RuntimeError):
@@ -331,6 +335,6 @@ def test_a_run_that_has_not_started_has_nothing_to_give(call: str) -> None:
 
 def test_a_run_that_leaves_floating_point_keeps_finite_weights() -> None:
     X, y = points(6)
-    solution = solve(fields.Multiclass(1e200 * X, y), SDCA(), max_passes=5, random_state=0)
+    solution = solve(fields.Multiclass(1e200 * X, y), SDCA(accelerate=False), max_passes=5, random_state=0)
     assert (solution.status, solution.certificate) == ("diverged", "none")
     assert np.isfinite(solution.weights).all()

@@ -21,7 +21,7 @@ with_epsilon = pytest.mark.parametrize("init", ["mixture", "product"])
 
 def started(name: str, init: Any = "mixture", epsilon: Any = "auto", seed: int = 0) -> SDCARun:
     """A run after its start."""
-    run = SDCA(init=init, epsilon=epsilon).start(problem(name), seed)
+    run = SDCA(init=init, epsilon=epsilon, accelerate=False).start(problem(name), seed)
     assert not run.advance(3600.0)  # the start is no pass
     return run
 
@@ -174,7 +174,7 @@ def test_a_random_start_of_points_is_uniform_over_all_distributions() -> None:
     # Uniform over three probabilities: each has mean 1/3 and P(p > x) = (1 − x)².
     random = np.random.default_rng(0)
     field = fields.Multiclass(random.normal(size=(4000, 2)), random.integers(3, size=4000))
-    run = SDCA(init="random").start(field, 0)
+    run = SDCA(init="random", accelerate=False).start(field, 0)
     run.advance(3600.0)
     p = run.arrays()["duals"].reshape(-1, 3)
     for x in (0.1, 0.5, 0.8):
@@ -199,20 +199,23 @@ def test_a_random_start_of_a_chain_is_that_of_some_potentials() -> None:
 @pytest.mark.parametrize("name", ["chain-dense", "multiclass-weighted"])
 @pytest.mark.parametrize(
     "solver",
-    [*(SDCA(init=init) for init in INITS), *(SDCA(epsilon=epsilon) for epsilon in (1e-6, 0.1, 1.0))],
+    [
+        *(SDCA(init=init, accelerate=False) for init in INITS),
+        *(SDCA(epsilon=epsilon, accelerate=False) for epsilon in (1e-6, 0.1, 1.0)),
+    ],
     ids=repr,
 )
 def test_every_start_leads_to_the_same_optimum(name: str, solver: SDCA) -> None:
     field = problem(name)
     solution = solve(field, solver, tol=1e-7, max_passes=5000, random_state=0)
-    other = solve(field, SDCA(), tol=1e-7, max_passes=5000, random_state=0)
+    other = solve(field, SDCA(accelerate=False), tol=1e-7, max_passes=5000, random_state=0)
     assert solution.status == other.status == "converged"
     assert abs(solution.primal - other.primal) <= 2e-7 * other.primal
 
 
 @every_init
 def test_a_saved_run_goes_on_in_a_new_one(init: Any) -> None:
-    field, solver = fields.Multiclass(*points(15)), SDCA(init=init)
+    field, solver = fields.Multiclass(*points(15)), SDCA(init=init, accelerate=False)
     whole = solve(field, solver, tol=0.0, max_passes=5, random_state=4)
     first = solve(field, solver, tol=0.0, max_passes=2, random_state=4)
     revived = solver.start(field, seed=12345).restore(first.state.arrays())
@@ -221,4 +224,4 @@ def test_a_saved_run_goes_on_in_a_new_one(init: Any) -> None:
 
 def test_a_product_start_on_larger_cliques_is_refused() -> None:
     with pytest.raises(TypeError, match="independent labels, which Graph does not offer; choose another start"):
-        solve(problem("graph-cliques"), SDCA(init="product"))
+        solve(problem("graph-cliques"), SDCA(init="product", accelerate=False))

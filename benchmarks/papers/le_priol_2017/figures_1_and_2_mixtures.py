@@ -35,15 +35,15 @@ SIZES = {"plane": (500, 2, 5), "mixture": (2000, 20, 10)}  # points, dimensions,
 QUICK_SIZES = {"plane": (200, 2, 5), "mixture": (300, 10, 6)}
 SPREADS = {"plane": 2.0, "mixture": 0.5}  # of the centres
 METHODS = {
-    "SDCA": "SDCA(sampling='uniform', init='random')",
-    "SDCA-GAP": "SDCA(sampling='gap', non_uniformity=0.8, permutation_every=0, init='random')",
+    "SDCA": "SDCA(sampling='uniform', init='random', accelerate=False)",
+    "SDCA-GAP": "SDCA(sampling='gap', non_uniformity=0.8, permutation_every=0, init='random', accelerate=False)",
     "OEG": "OEG(sampling='uniform', step='published', accelerate=False)",
     "SAG-NUS*": "SAG(sampling='nus*')",
     "L-BFGS": "LBFGS()",
     "SG": "SGD(eta='auto')",
 }
 STEPS = {"line search": METHODS["SDCA"]} | {
-    name: f"SDCA(sampling='uniform', init='random', step={step})"
+    name: f"SDCA(sampling='uniform', init='random', step={step}, accelerate=False)"
     for name, step in (("guaranteed step", "'guaranteed'"), ("γ = 0.1", "0.1"), ("γ = 1", "1.0"))
 }
 

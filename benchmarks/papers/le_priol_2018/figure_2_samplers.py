@@ -22,7 +22,7 @@ SCHEMES = {
     "max": sdca("max"),
     "gap × importance": sdca("gap*importance"),
 }
-REFRESHED = "SDCA(sampling='max', permutation_every=0, refresh_every=10, subprecision=0.001)"
+REFRESHED = "SDCA(sampling='max', permutation_every=0, refresh_every=10, subprecision=0.001, accelerate=False)"
 
 
 class Samplers(Figure):

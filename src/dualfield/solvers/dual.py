@@ -36,7 +36,7 @@ class DualSolver(Solver):
     non_uniformity: float = 0.9
     permutation_every: int = 4
     refresh_every: int = 0
-    accelerate: bool = False
+    accelerate: bool = True
     n_jobs: int | None = None
     memory: Memory = "auto"
 

@@ -69,7 +69,6 @@ class OEG(DualSolver):
     >>> crf = ChainCRF(solver=OEG(), random_state=0)
     """
 
-    accelerate: bool = True
     step: Literal["secant", "published"] = "secant"
 
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "compact potentials"})

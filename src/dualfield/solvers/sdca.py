@@ -32,6 +32,9 @@ class SDCA(DualSolver):
     tolerance, a full pass recomputes w, the entropies and all gaps from the stored marginals, and that is what is
     reported. Memory: the tables, for chains ``8 (K² (T − 1) + K T)`` bytes a sequence.
 
+    By default it is accelerated. ``SDCA(non_uniformity=0.8, permutation_every=0, accelerate=False)`` is the published
+    method.
+
     The history adds, per pass: ``dual``; ``gap_estimate``, the sum of the recorded gaps, and ``true_gap``, where a full
     pass computed it; ``chi``, the non-uniformity ``(mean g²)^½ / mean g`` of the recorded gaps; ``mean_step``;
     ``line_search_evaluations`` an update; ``line_search_share``, of the time (one update in 16 is timed).
@@ -64,7 +67,8 @@ class SDCA(DualSolver):
     accelerate : bool
         Work on proximal problems ``P(w) + κ/2 ‖w − z‖²``, a pass or some each, and extrapolate z between them (Lin,
         Mairal & Harchaoui 2015). κ adapts itself. Under weak regularisation this saves most of the passes; under
-        strong it costs little. Two vectors of floats as long as the weights.
+        strong it costs little. Two vectors of floats as long as the weights. The dual of P may fall on the way;
+        False never lowers it, and is what the papers describe.
     n_jobs : int or None
         Threads; −1 for all cores; None for what the caller asks for.
         With more than one, up to 4 blocks a thread are updated at a time from the same
@@ -80,9 +84,9 @@ class SDCA(DualSolver):
         How γ is found. "newton": a first guess from the gap and, where that is not close enough, Newton's method on
         the derivative of the dual along the segment. "golden": golden sections on its values. "guaranteed":
         ``γ = l2 / (l2 + max_i c_i R_i)`` with ``R_i = (‖F(y_i)‖ + max_y ‖F(y)‖)²`` or a bound on it: every block
-        ascends by at least γ times its gap. These three never lower the dual. "newton-1": one Newton step from
-        γ = 0.5, cut to [0, 1]. A number: always that γ. With these two the dual may fall and nothing ensures
-        convergence; certificates are true all the same.
+        ascends by at least γ times its gap. These three never lower the dual of the problem that is worked on.
+        "newton-1": one Newton step from γ = 0.5, cut to [0, 1]. A number: always that γ. With these two the dual may
+        fall and nothing ensures convergence; certificates are true all the same.
     subprecision : float
         "newton" ends when its next move would be shorter than this fraction of the step; "golden", when its bracket
         is. A step that is wrong by a tenth loses about a hundredth of the ascent, and one evaluation finds most.

@@ -18,4 +18,6 @@ class Solver(ChainSolver):
     parameters: ClassVar = {"sampling": ["gap", "uniform"]}
 
     def method(self) -> SDCA:
-        return SDCA(sampling=self.sampling, non_uniformity=0.8, permutation_every=0, subprecision=0.001)
+        return SDCA(
+            sampling=self.sampling, non_uniformity=0.8, permutation_every=0, subprecision=0.001, accelerate=False
+        )

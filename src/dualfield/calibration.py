@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,8 @@ from scipy.special import betaincinv
 from dualfield.given_numbers import check_integer
 from dualfield.labels import encode_labels
 from dualfield.metrics import chunks
+from dualfield.models.unwrapping import unwrapped
 from dualfield.table import Table
-
-if TYPE_CHECKING:
-    from dualfield.models.chain_model import ChainModel
 
 __all__ = ["Outcomes", "Threshold", "choose_threshold", "outcomes", "reliability"]
 
@@ -111,13 +109,13 @@ class Threshold:
         return self.message
 
 
-def outcomes(crf: ChainModel, X: Any, y: Any, of: Answers = "entities", *, type: str | None = None) -> Outcomes:
+def outcomes(crf: Any, X: Any, y: Any, of: Answers = "entities", *, type: str | None = None) -> Outcomes:
     """What a model answers on labelled sequences, with which confidence, and what of it is right.
 
     Parameters
     ----------
-    crf : ChainCRF
-        A fitted model.
+    crf : ChainCRF, or what holds one
+        A fitted model, or a fitted ``ChainCRFCV``, ``GridSearchCV``, ``Pipeline`` or drop-in ``CRF`` around one.
     X, y : sequences and their true labels
         Held out from training.
     of : {"entities", "tokens", "sequences"}
@@ -138,8 +136,8 @@ def outcomes(crf: ChainModel, X: Any, y: Any, of: Answers = "entities", *, type:
         raise ValueError(f"of must be 'entities', 'tokens' or 'sequences'; got {of!r}.")
     if type is not None and of != "entities":
         raise ValueError(f"type={type!r} chooses among entities, but of={of!r}.")
-    crf._check_fitted()
-    encoded = crf.encode(X)
+    crf, prepared = unwrapped(crf, "outcomes")
+    encoded = crf.encode(prepared(X))
     y = list(y) if isinstance(y, Iterable) else y
     _, codes = encode_labels(y, encoded.lengths, crf.classes_)
     y = [list(labels) for labels in y]

@@ -201,6 +201,9 @@ class ChainCRFCV(ChainParameters):
         check_fitted(self)
         return self.best_estimator_
 
+    def _chain_inside(self) -> ChainCRF:
+        return self._best()
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
 

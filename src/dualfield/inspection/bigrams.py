@@ -8,6 +8,7 @@ import numpy as np
 
 from dualfield.features import Vocabulary
 from dualfield.models import BigramLayout
+from dualfield.models.unwrapping import chain_inside
 from dualfield.table import Table
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["bigram_name", "bigram_weights", "has_bigram", "top_bigrams"]
 
 
-def top_bigrams(crf: ChainModel, n: int = 10) -> Table:
+def top_bigrams(crf: Any, n: int = 10) -> Table:
     """The bigram attributes and pairs of labels with the weights of largest magnitude.
 
     A weight says by how much one unit of the attribute's value raises the score of the second label at its position
@@ -24,7 +25,7 @@ def top_bigrams(crf: ChainModel, n: int = 10) -> Table:
 
     Parameters
     ----------
-    crf : ChainCRF
+    crf : ChainCRF, or what holds one
         A fitted model with bigram attributes.
     n : int
         How many.
@@ -43,6 +44,7 @@ def top_bigrams(crf: ChainModel, n: int = 10) -> Table:
     >>> top_bigrams(crf.fit(X, [["A", "B"], ["A", "A"]]), n=1).columns
     ('attribute', 'from', 'to', 'weight')
     """
+    crf = chain_inside(crf, "top_bigrams")
     layout = _layout(crf)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n must be a positive integer; got {n!r}.")
@@ -69,12 +71,12 @@ def top_bigrams(crf: ChainModel, n: int = 10) -> Table:
     )
 
 
-def bigram_weights(crf: ChainModel, attribute: str | int) -> Table:
+def bigram_weights(crf: Any, attribute: str | int) -> Table:
     """What one bigram attribute says of each pair of labels: from the label of a row to the label of a column.
 
     Parameters
     ----------
-    crf : ChainCRF
+    crf : ChainCRF, or what holds one
         A fitted model with bigram attributes.
     attribute : str or int
         Its name; for attributes without names, the number of its column.
@@ -84,6 +86,7 @@ def bigram_weights(crf: ChainModel, attribute: str | int) -> Table:
     Table
         – where there is no weight.
     """
+    crf = chain_inside(crf, "bigram_weights")
     layout = _layout(crf)
     if not has_bigram(crf, attribute):
         raise ValueError(f"the model has no bigram attribute {attribute!r:.60}.")
@@ -119,7 +122,6 @@ def has_bigram(crf: ChainModel, attribute: str | int) -> bool:
 
 
 def _layout(crf: ChainModel) -> BigramLayout:
-    crf._check_fitted()
     if crf.layout_.bigrams is None:
         raise ValueError("the model was trained without bigram attributes.")
     return crf.layout_.bigrams

@@ -24,6 +24,7 @@ from dualfield import _core
 from dualfield.features import Encoded, encode
 from dualfield.inspection.bigrams import bigram_name
 from dualfield.inspection.weights import attribute_name, attribute_rows, label_code
+from dualfield.models.unwrapping import unwrapped
 from dualfield.table import Row, Table
 
 if TYPE_CHECKING:
@@ -64,13 +65,13 @@ class Explanation(Table):
     alternative: tuple[Any, ...]
 
 
-def explain(crf: ChainModel, x: Any, position: int, label: Any = None, against: Any = None) -> Explanation:
+def explain(crf: Any, x: Any, position: int, label: Any = None, against: Any = None) -> Explanation:
     """Take the score apart that decides about the label of one token.
 
     Parameters
     ----------
-    crf : ChainCRF
-        A fitted model.
+    crf : ChainCRF, or what holds one
+        A fitted model, or a fitted ``ChainCRFCV``, ``GridSearchCV``, ``Pipeline`` or drop-in ``CRF`` around one.
     x : sequence
         One sequence, as in ``X``.
     position : int
@@ -97,7 +98,8 @@ def explain(crf: ChainModel, x: Any, position: int, label: Any = None, against: 
     >>> abs(sum(row[-1] for row in why.rows) - why.margin) < 1e-12
     True
     """
-    crf._check_fitted()
+    crf, prepared = unwrapped(crf, "explain")
+    x = x if isinstance(x, Encoded) else _only(prepared([x]))
     encoded = _one_sequence(crf, x)
     length = encoded.n_positions
     if isinstance(position, bool) or not isinstance(position, int | np.integer) or not -length <= position < length:
@@ -151,6 +153,11 @@ def explain(crf: ChainModel, x: Any, position: int, label: Any = None, against: 
         labelling=tuple(names[k] for k in one),
         alternative=tuple(names[k] for k in two),
     )
+
+
+def _only(X: Any) -> Any:
+    """The one sequence that a pipeline made; encoded, where it encodes."""
+    return X if isinstance(X, Encoded) else next(iter(X))
 
 
 def _one_sequence(crf: ChainModel, x: Any) -> Encoded:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.features import Vocabulary
+from dualfield.models.unwrapping import chain_inside
 from dualfield.table import Table
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Sign = Literal["both", "positive", "negative"]
 _SIGNED = {"weight": "+.3f"}
 
 
-def top_weights(crf: ChainModel, n: int = 10, label: Any = None, sign: Sign = "both") -> Table:
+def top_weights(crf: Any, n: int = 10, label: Any = None, sign: Sign = "both") -> Table:
     """The attributes with the largest weights for each label, or for one.
 
     A weight says by how much one unit of the attribute's value raises the score of the label at its position,
@@ -35,8 +36,8 @@ def top_weights(crf: ChainModel, n: int = 10, label: Any = None, sign: Sign = "b
 
     Parameters
     ----------
-    crf : ChainCRF
-        A fitted model.
+    crf : ChainCRF, or what holds one
+        A fitted model, or a fitted ``ChainCRFCV``, ``GridSearchCV``, ``Pipeline`` or drop-in ``CRF`` around one.
     n : int
         How many for each label.
     label : label, optional
@@ -57,7 +58,7 @@ def top_weights(crf: ChainModel, n: int = 10, label: Any = None, sign: Sign = "b
     >>> top_weights(crf, n=1, label="NOUN", sign="positive").rows[0][:2]
     ('NOUN', 'cat')
     """
-    crf._check_fitted()
+    crf = chain_inside(crf, "top_weights")
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n must be a positive integer; got {n!r}.")
     if sign not in ("both", "positive", "negative"):
@@ -80,13 +81,13 @@ def top_weights(crf: ChainModel, n: int = 10, label: Any = None, sign: Sign = "b
     )
 
 
-def attribute_weights(crf: ChainModel, attribute: str | int) -> Table:
+def attribute_weights(crf: Any, attribute: str | int) -> Table:
     """What one attribute says for and against each label.
 
     Parameters
     ----------
-    crf : ChainCRF
-        A fitted model.
+    crf : ChainCRF, or what holds one
+        A fitted model, or a fitted ``ChainCRFCV``, ``GridSearchCV``, ``Pipeline`` or drop-in ``CRF`` around one.
     attribute : str or int
         Its name; for a model of arrays, the number of its column.
 
@@ -103,7 +104,7 @@ def attribute_weights(crf: ChainModel, attribute: str | int) -> Table:
     >>> [row[0] for row in attribute_weights(crf, "cat").rows]
     ['NOUN', 'DET']
     """
-    crf._check_fitted()
+    crf = chain_inside(crf, "attribute_weights")
     number = _attribute_number(crf, attribute)
     (weights,), (present,) = attribute_rows(crf, np.array([number]))
     pairs = [
@@ -119,7 +120,7 @@ def attribute_weights(crf: ChainModel, attribute: str | int) -> Table:
     )
 
 
-def transitions(crf: ChainModel) -> Table:
+def transitions(crf: Any) -> Table:
     """The weights between neighbouring labels: from the label of a row to the label of a column.
 
     The row (begin) holds the weights of the first label, the column (end) those of the last; – where there is none.
@@ -133,7 +134,7 @@ def transitions(crf: ChainModel) -> Table:
     >>> table.columns, [row[0] for row in table.rows]
     (('from / to', 'DET', 'NOUN', '(end)'), ['(begin)', 'DET', 'NOUN'])
     """
-    crf._check_fitted()
+    crf = chain_inside(crf, "transitions")
     layout, labels = crf.layout_, [str(label) for label in crf.classes_.tolist()]
     parts = layout.split(crf.weights_)
     present = np.zeros(len(labels) ** 2, dtype=bool)

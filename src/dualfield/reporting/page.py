@@ -19,6 +19,7 @@ from dualfield.calibration import Outcomes, Threshold, choose_threshold, outcome
 from dualfield.inspection import top_bigrams, top_weights, transitions
 from dualfield.io import atomic_write, check_writable
 from dualfield.metrics import ChunkScores, Score, are_chunk_tags, chunk_scores, token_accuracy
+from dualfield.models.unwrapping import unwrapped
 from dualfield.reporting.drawing import Series, line_chart, reliability_chart
 from dualfield.reporting.scoring import (
     Confusion,
@@ -71,7 +72,7 @@ class Scores:
 
 
 def report(
-    crf: ChainModel,
+    crf: Any,
     X: Any = None,
     y: Any = None,
     path: str | os.PathLike[str] = "out.html",
@@ -88,8 +89,9 @@ def report(
 
     Parameters
     ----------
-    crf : ChainCRF
-        A fitted model. One that was loaded from a file has no history to draw.
+    crf : ChainCRF, or what holds one
+        A fitted model, or a fitted ``ChainCRFCV``, ``GridSearchCV``, ``Pipeline`` or drop-in ``CRF`` around one. One
+        that was loaded from a file has no history to draw.
     X, y : sequences and their labels, optional
         Scores are computed on these; take sequences that training has not seen.
     path : str or path
@@ -118,7 +120,7 @@ def report(
     '<!doctype html>'
     """
     check_report(path)
-    crf._check_fitted()
+    crf, prepared = unwrapped(crf, "report")
     if (X is None) != (y is None):
         given, missing = ("X", "y") if y is None else ("y", "X")
         raise ValueError(
@@ -126,7 +128,7 @@ def report(
         )
     scored = None
     if X is not None:
-        scored = score_sequences(crf, list(X) if isinstance(X, Iterator) else X, y, words)
+        scored = score_sequences(crf, prepared(list(X) if isinstance(X, Iterator) else X), y, words)
     elif words is not None:
         raise ValueError("report() was given words without X and y to show them with.")
     page = (

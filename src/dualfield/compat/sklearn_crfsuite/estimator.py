@@ -219,9 +219,7 @@ class CRF(BaseEstimator):
 
     def _for_each(self, X: Any, function: Any) -> list[Any]:
         """The function's answers for all sequences; empty for empty ones."""
-        crf = self._fitted()
-        if crf is None:
-            raise NotFittedError("This CRF is not fitted yet; call fit, or give model_filename.")
+        crf = self._chain_inside()
         sequences = _sequences(X)
         places = [i for i, sequence in enumerate(sequences) if not _is_empty(sequence)]
         answers: list[Any] = [[] for _ in sequences]
@@ -338,6 +336,12 @@ class CRF(BaseEstimator):
                 read_crfsuite_model(self.model_filename, ChainCRF) if theirs else ChainCRF.load(self.model_filename)
             )
         return getattr(self, "chain_crf_", None)
+
+    def _chain_inside(self) -> ChainCRF:
+        crf = self._fitted()
+        if crf is None:
+            raise NotFittedError("This CRF is not fitted yet; call fit, or give model_filename.")
+        return crf
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted() is not None

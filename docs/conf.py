@@ -21,7 +21,16 @@ from dualfield.cli.app import command_line
 
 NAVIGATION = {
     "Start": ["quick-start", "how-to-choose", "performance", "What the certificate proves <theory>"],
-    "Guides": ["templates", "formats", "label-knowledge", "looking-inside", "graphs", "extending", "model-file"],
+    "Guides": [
+        "templates",
+        "formats",
+        "label-knowledge",
+        "evaluating",
+        "looking-inside",
+        "graphs",
+        "extending",
+        "model-file",
+    ],
     "Coming from": [
         "CRFsuite <coming-from-crfsuite>",
         "sklearn-crfsuite <coming-from-sklearn-crfsuite>",

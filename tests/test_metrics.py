@@ -7,8 +7,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import metrics as sklearn_metrics
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 
-from dualfield.metrics import Score, are_chunk_tags, chunk_scores, chunks, token_accuracy
+from dualfield import ChainCRF
+from dualfield.compat.sklearn_crfsuite import CRF
+from dualfield.metrics import (
+    Score,
+    are_chunk_tags,
+    chunk_scores,
+    chunks,
+    classification_report,
+    entity_f1_scorer,
+    label_scores,
+    token_accuracy,
+)
 
 any_tags = st.sampled_from(["O", *(f"{letter}-{type_}" for letter in "BIES" for type_ in "XY")])
 
@@ -184,3 +197,85 @@ def test_accuracy_is_over_tokens_of_any_labels() -> None:
 )
 def test_chunk_tags_are_told_from_other_labels(labels: list[Any], expected: bool) -> None:
     assert are_chunk_tags(labels) is expected
+
+
+# Reports
+
+
+labels = st.sampled_from(["NN", "VB", "DT"])
+
+
+@given(st.lists(st.lists(st.tuples(labels, labels), min_size=1), min_size=1))
+def test_a_report_of_labels_is_that_of_scikit_learn(corpus: list[list[tuple[str, str]]]) -> None:
+    true, predicted = ([[pair[k] for pair in sentence] for sentence in corpus] for k in (0, 1))
+    found = classification_report(true, predicted, output="dict")
+    flat = [[label for sentence in side for label in sentence] for side in (true, predicted)]
+    expected = sklearn_metrics.classification_report(*flat, output_dict=True, zero_division=0.0)
+    accuracy = expected.pop("accuracy")
+    del expected["weighted avg"]
+    micro = found.pop("micro avg")
+    assert micro["f1-score"] == micro["precision"] == micro["recall"] == pytest.approx(accuracy)
+    assert list(found) == list(expected)
+    for name, row in expected.items():
+        assert found[name] == pytest.approx(row)
+
+
+@given(st.lists(st.lists(st.tuples(any_tags, any_tags), min_size=1), min_size=1))
+def test_a_report_of_chunks_has_the_scores_of_each_type(corpus: list[list[tuple[str, str]]]) -> None:
+    true, predicted = ([[pair[k] for pair in sentence] for sentence in corpus] for k in (0, 1))
+    scores = chunk_scores(true, predicted)
+    found = classification_report(true, predicted, output="dict", of="chunks")
+    micro, macro = found.pop("micro avg"), found.pop("macro avg")
+    assert micro == {**_ratios(scores), "support": scores.n_true}
+    assert found == {name: {**_ratios(score), "support": score.n_true} for name, score in scores.per_type.items()}
+    for key in ("precision", "recall", "f1-score"):
+        mean = sum(row[key] for row in found.values()) / len(found) if found else 0.0
+        assert macro[key] == pytest.approx(mean)
+
+
+def _ratios(score: Score) -> dict[str, float]:
+    return {"precision": score.precision, "recall": score.recall, "f1-score": score.f1}
+
+
+def test_chunk_tags_are_reported_as_chunks_unless_labels_are_asked_for() -> None:
+    true, predicted = [["B-X", "I-X", "O"]], [["B-X", "O", "O"]]
+    assert set(classification_report(true, predicted, "dict")) == {"X", "micro avg", "macro avg"}
+    by_label = classification_report(true, predicted, "dict", of="labels")
+    assert set(by_label) == {"B-X", "I-X", "O", "micro avg", "macro avg"}
+    assert by_label["O"]["precision"] == 0.5
+    lines = classification_report(true, predicted).splitlines()
+    assert lines[0].split() == ["precision", "recall", "F1", "support"]
+    assert lines[1].split() == ["X", "0.00%", "0.00%", "0.00%", "1"]
+
+
+def test_numbers_are_labels_too_and_come_in_their_order() -> None:
+    assert label_scores([[10, 9, 10]], [[10, 10, 10]]) == {9: Score(1, 0, 0), 10: Score(2, 3, 2)}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [({"output": "html"}, "output must be 'text' or 'dict'; got 'html'"), ({"of": "types"}, "of must be 'auto', ")],
+)
+def test_other_reports_are_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        classification_report([["A"]], [["A"]], **options)
+
+
+# Model selection
+
+
+def test_the_scorer_works_in_searches_and_cross_validation() -> None:
+    words = [["Ada", "met", "Bob", "Cy"], ["Bob", "ran"], ["then", "Cy", "met", "Ada"], ["Ada", "ran"]] * 3
+    X = [[{"w": word, "upper": word.istitle()} for word in sentence] for sentence in words]
+    y = [["B-PER" if word.istitle() else "O" for word in sentence] for sentence in words]
+    folds = KFold(3)
+    by_hand = []
+    for train, test in folds.split(X):
+        crf = ChainCRF(random_state=0).fit([X[i] for i in train], [y[i] for i in train])
+        by_hand.append(chunk_scores([y[i] for i in test], crf.predict([X[i] for i in test])).f1)
+    assert cross_val_score(ChainCRF(random_state=0), X, y, cv=folds, scoring=entity_f1_scorer).tolist() == by_hand
+    search = GridSearchCV(ChainCRF(random_state=0), {"l2": [1.0, 1e6]}, cv=folds, scoring=entity_f1_scorer)
+    assert search.fit(X, y).best_params_ == {"l2": 1.0}
+    assert search.score(X, y) == entity_f1_scorer(search, X, y)
+    several = cross_validate(CRF(), X, y, cv=folds, scoring={"f1": entity_f1_scorer})
+    assert several["test_f1"].min() > 0.5

@@ -19,13 +19,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from dualfield.labels.tags import ROLES
 
-__all__ = ["ChunkScores", "Score", "are_chunk_tags", "chunk_scores", "chunks", "token_accuracy"]
+__all__ = [
+    "ChunkScores",
+    "Score",
+    "are_chunk_tags",
+    "chunk_scores",
+    "chunks",
+    "classification_report",
+    "entity_f1_scorer",
+    "label_scores",
+    "token_accuracy",
+]
 
 Labels = Sequence[Sequence[str]]
 
@@ -257,6 +267,148 @@ def token_accuracy(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[A
     if n_tokens == 0:
         raise ValueError("there are no labels to compare; expected at least one.")
     return n_right / n_tokens
+
+
+def label_scores(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> dict[Any, Score]:
+    """Score every label over tokens: of tags that are no chunks, such as parts of speech.
+
+    Parameters
+    ----------
+    true, predicted : sequence of sequences of labels
+        Of equal lengths.
+
+    Returns
+    -------
+    scores : dict from label to Score
+        Of every label that occurs, sorted; here the counts are of tokens.
+
+    Examples
+    --------
+    >>> scores = label_scores([["NN", "VB", "NN"]], [["NN", "NN", "NN"]])
+    >>> scores["NN"].recall, scores["VB"].recall
+    (1.0, 0.0)
+    """
+    _compare(true, predicted)
+    in_true: Counter[Any] = Counter()
+    in_predicted: Counter[Any] = Counter()
+    in_both: Counter[Any] = Counter()
+    for labels, guesses in zip(true, predicted, strict=True):
+        in_true.update(labels)
+        in_predicted.update(guesses)
+        in_both.update(label for label, guess in zip(labels, guesses, strict=True) if _equal(label, guess))
+    found = sorted(in_true.keys() | in_predicted.keys(), key=_numbers_first)
+    return {label: Score(in_true[label], in_predicted[label], in_both[label]) for label in found}
+
+
+Row = dict[str, float]
+
+
+@overload
+def classification_report(
+    y_true: Sequence[Sequence[Any]],
+    y_pred: Sequence[Sequence[Any]],
+    output: Literal["text"] = ...,
+    *,
+    of: Literal["auto", "chunks", "labels"] = ...,
+) -> str: ...
+
+
+@overload
+def classification_report(
+    y_true: Sequence[Sequence[Any]],
+    y_pred: Sequence[Sequence[Any]],
+    output: Literal["dict"],
+    *,
+    of: Literal["auto", "chunks", "labels"] = ...,
+) -> dict[str, Row]: ...
+
+
+def classification_report(
+    y_true: Sequence[Sequence[Any]],
+    y_pred: Sequence[Sequence[Any]],
+    output: Literal["text", "dict"] = "text",
+    *,
+    of: Literal["auto", "chunks", "labels"] = "auto",
+) -> str | dict[str, Row]:
+    """Precision, recall, F1 and support of each type of chunk, or of each label, and their averages.
+
+    The micro average counts all chunks (or tokens) alike; of labels it is the accuracy. The macro average counts all
+    types (or labels) that occur alike.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequence of sequences of labels
+        Of equal lengths.
+    output : {"text", "dict"}
+        A table to print, or a dict of dicts with scikit-learn's keys: "precision", "recall", "f1-score", "support".
+    of : {"auto", "chunks", "labels"}
+        "auto" scores chunks where all labels are chunk tags, and single labels otherwise.
+
+    Examples
+    --------
+    >>> print(classification_report([["B-NP", "I-NP", "O", "B-VP"]], [["B-NP", "I-NP", "O", "B-NP"]]))
+               precision   recall       F1  support
+    NP            50.00%  100.00%   66.67%        1
+    VP             0.00%    0.00%    0.00%        1
+    micro avg     50.00%   50.00%   50.00%        2
+    macro avg     25.00%   50.00%   33.33%        2
+    >>> classification_report([["NN", "VB"]], [["NN", "NN"]], output="dict")["NN"]
+    {'precision': 0.5, 'recall': 1.0, 'f1-score': 0.6666666666666666, 'support': 1}
+    """
+    if output not in ("text", "dict"):
+        raise ValueError(f"output must be 'text' or 'dict'; got {output!r}.")
+    if of not in ("auto", "chunks", "labels"):
+        raise ValueError(f"of must be 'auto', 'chunks' or 'labels'; got {of!r}.")
+    scores: dict[Any, Score] = {} if of == "chunks" else label_scores(y_true, y_pred)
+    if of == "chunks" or (of == "auto" and are_chunk_tags(scores)):
+        scores = dict(chunk_scores(y_true, y_pred).per_type)
+    rows: dict[str, Row] = {str(name): _row(score) for name, score in scores.items()}
+    n_true, n_predicted, n_correct = (
+        sum(getattr(score, count) for score in scores.values()) for count in ("n_true", "n_predicted", "n_correct")
+    )
+    macro = {key: sum(row[key] for row in rows.values()) / max(len(rows), 1) for key in _RATIOS}
+    rows["micro avg"] = _row(Score(n_true, n_predicted, n_correct))
+    rows["macro avg"] = {**macro, "support": n_true}
+    if output == "dict":
+        return rows
+    width = max(map(len, rows))
+    lines = [f"{'':{width}}  precision   recall       F1  support"]
+    for name, row in rows.items():
+        ratios = f"{row['precision']:9.2%}  {row['recall']:7.2%}  {row['f1-score']:7.2%}"
+        lines.append(f"{name:{width}}  {ratios}  {row['support']:7,}")
+    return "\n".join(lines)
+
+
+def entity_f1_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """F1 over all chunks, for ``scoring=`` of ``GridSearchCV``, ``cross_val_score`` and the like.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Whose ``predict`` gives chunk tags.
+    X, y : sequences and their chunk tags
+
+    Examples
+    --------
+    >>> from dualfield import ChainCRF
+    >>> X, y = [[["Ada"], ["met"]], [["met"], ["Bob"]]], [["B-PER", "O"], ["O", "B-PER"]]
+    >>> entity_f1_scorer(ChainCRF(random_state=0).fit(X, y), X, y)
+    1.0
+    """
+    return chunk_scores(y, estimator.predict(X)).f1
+
+
+_RATIOS = ("precision", "recall", "f1-score")
+
+
+def _numbers_first(label: Any) -> tuple[bool, float, str]:
+    number = isinstance(label, int | np.integer)
+    return (not number, label if number else 0, str(label))
+
+
+def _row(score: Score) -> Row:
+    ratios = dict(zip(_RATIOS, (score.precision, score.recall, score.f1), strict=True))
+    return {**ratios, "support": score.n_true}
 
 
 def _chunks_of(tags: Sequence[str], which: str, number: int) -> set[tuple[int, int, str]]:

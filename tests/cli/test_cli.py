@@ -1,6 +1,7 @@
 """The command line, run as a user would: arguments in, text, files and exit codes out."""
 
 import gzip
+import json
 import signal
 import subprocess
 import sys
@@ -90,13 +91,21 @@ def test_eval_agrees_with_tag(command, files, model):
     assert out.strip() == str(expected)
 
 
-def test_eval_of_other_labels_gives_accuracy(command, tmp_path):
+def test_eval_of_other_labels_gives_accuracy_and_a_row_for_each_label(command, tmp_path):
     sentences = [[(word, "UP" if word[0].isupper() else "low") for word, _ in s] for s in travel_sentences(60, 2)]
     write_columns(sentences, tmp_path / "case.txt")
     assert command("train", tmp_path / "case.txt", "--features", "pos", "-o", tmp_path / "m")[0] == 0
     code, out, _ = command("eval", tmp_path / "case.txt", "-m", tmp_path / "m")
     assert code == 0
-    assert "with the right label" in out
+    lines = out.splitlines()
+    n_upper = sum(label == "UP" for sentence in sentences for _, label in sentence)
+    assert lines[0].endswith("tokens, 100.00% with the right label")
+    assert [line.split()[0] for line in lines[3:]] == ["UP", "low", "micro", "macro"]
+    assert lines[3].split() == ["UP", "100.00%", "100.00%", "100.00%", f"{n_upper:,}"]
+    code, out, _ = command("eval", tmp_path / "case.txt", "-m", tmp_path / "m", "--json")
+    assert json.loads(out)["labels"]["UP"] == {
+        "precision": 1.0, "recall": 1.0, "f1": 1.0, "true": n_upper, "predicted": n_upper, "correct": n_upper
+    }  # fmt: skip
 
 
 def test_eval_counts_an_unseen_label_as_an_error(command, files, model):

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from dualfield import LBFGS, SDCA, ChainCRF
+from dualfield import LBFGS, SDCA, ChainCRF, ChainCRFCV
 from dualfield.features import encode
 from tests.sequences import as_arrays, as_dicts, labelled_sequences
 
@@ -138,6 +138,22 @@ def test_a_pickle_holds_no_solver_state() -> None:
 
 def test_an_unfitted_model_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(ChainCRF(l2=2.0))).l2 == 2.0
+
+
+# Probabilities
+
+
+def test_scikit_learn_finds_the_marginals_by_its_own_name(data: tuple[Any, Any]) -> None:
+    X, y = data
+    crf = ChainCRF(random_state=0).fit(X, y)
+    search = GridSearchCV(ChainCRF(random_state=0), {"l2": [1.0]}, cv=KFold(2)).fit(X, y)
+    path = ChainCRFCV(l2s=[1.0], cv=2, random_state=0).fit(X, y)
+    for model in (crf, search, path):
+        inner = getattr(model, "best_estimator_", model)
+        for one, other in zip(model.predict_proba(X), inner.predict_marginals(X), strict=True):
+            np.testing.assert_array_equal(one, other)
+    known = [[labels[0], *[None] * (len(labels) - 1)] for labels in y]
+    assert crf.predict_proba(X, given=known)[0][0].max() == 1.0
 
 
 # Model selection

@@ -66,6 +66,15 @@ def test_grid_search_and_cross_validation_take_it(data: tuple[Any, Any]) -> None
     assert cross_val_score(GridCRF(), GridCRF().encode(pictures), np.array(labels), cv=3).min() > 0.4
 
 
+def test_scikit_learn_finds_the_marginals_by_its_own_name(data: tuple[Any, Any]) -> None:
+    X, y = data
+    crf = GraphCRF(random_state=0).fit(X, y)
+    for one, other in zip(crf.predict_proba(X), crf.predict_marginals(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    pictures, labels = images()
+    assert GridCRF().fit(pictures, labels).predict_proba(pictures)[0].shape == (*labels[0].shape, 2)
+
+
 def test_a_warm_start_goes_on_where_it_stopped(data: tuple[Any, Any]) -> None:
     crf = GraphCRF(solver="lbfgs", warm_start=True, tol=1e-2).fit(*data)
     resumed = crf.set_params(tol=1e-8).fit(*data).solution_

@@ -34,11 +34,13 @@ def evaluate(
     as_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
-    """Score a model on a labelled file: accuracy and, for chunk labels, precision, recall and F1.
+    """Score a model on a labelled file: accuracy, and precision, recall and F1 of each type of chunk.
+
+    Of labels that are no chunk tags, such as parts of speech, they are of each label, over tokens.
 
     Example: dualfield eval test.txt -m chunker.safetensors --json
     """
-    from dualfield.metrics import are_chunk_tags, chunk_scores, token_accuracy
+    from dualfield.metrics import are_chunk_tags, chunk_scores, classification_report, label_scores, token_accuracy
 
     crf = load_model(model)
     crf.n_jobs = jobs
@@ -58,8 +60,10 @@ def evaluate(
     predicted = crf.predict(data.X)
     scores = chunk_scores(y, predicted) if are_chunk_tags(known.union(*y)) else None
     if as_json:
-        print_json(score_record(scores, data.X.n_positions, token_accuracy(y, predicted), unseen))
+        labels = label_scores(y, predicted) if scores is None else {}
+        print_json(score_record(scores, data.X.n_positions, token_accuracy(y, predicted), unseen, labels))
     elif scores is not None:
         print(scores)
     else:
-        print(f"{data.X.n_positions:,} tokens, {token_accuracy(y, predicted):.2%} with the right label")
+        print(f"{data.X.n_positions:,} tokens, {token_accuracy(y, predicted):.2%} with the right label\n")
+        print(classification_report(y, predicted, of="labels"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,16 +45,20 @@ def model_record(crf: ChainModel) -> dict[str, Any]:
     }
 
 
-def score_record(scores: ChunkScores | None, n_tokens: int, accuracy: float, unseen: int) -> dict[str, Any]:
-    """Scores over tokens and, for chunk labels, over chunks."""
+def score_record(
+    scores: ChunkScores | None, n_tokens: int, accuracy: float, unseen: int, labels: Mapping[Any, Score]
+) -> dict[str, Any]:
+    """Scores over tokens and, for chunk labels, over chunks; for other labels, of each label over tokens."""
     content: dict[str, Any] = {"tokens": n_tokens, "accuracy": accuracy, "unseen_labels": unseen}
     if scores is not None:
-        content["chunks"] = _chunks(scores)
-        content["chunks_by_type"] = {name: _chunks(score) for name, score in scores.per_type.items()}
+        content["chunks"] = _counted(scores)
+        content["chunks_by_type"] = {name: _counted(score) for name, score in scores.per_type.items()}
+    else:
+        content["labels"] = {str(name): _counted(score) for name, score in labels.items()}
     return content
 
 
-def _chunks(score: Score) -> dict[str, Any]:
+def _counted(score: Score) -> dict[str, Any]:
     return {
         "precision": score.precision,
         "recall": score.recall,

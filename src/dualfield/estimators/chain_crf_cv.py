@@ -177,6 +177,10 @@ class ChainCRFCV(ChainParameters):
         """The probability of each label at each position."""
         return self._best().predict_marginals(X)
 
+    def predict_proba(self, X: Any) -> list[npt.NDArray[np.float64]]:
+        """The same as :meth:`predict_marginals`, by scikit-learn's name."""
+        return self.predict_marginals(X)
+
     def predict_kbest(self, X: Any, k: int = 5) -> list[list[tuple[list[Any], float]]]:
         """The k most probable labellings of each sequence with their probabilities."""
         return self._best().predict_kbest(X, k)

@@ -226,6 +226,10 @@ class GraphModel(StructuredEstimator, StoredModel):
         data, core, inference = self._compiled(X)
         return self._cut(self._marginals(core, inference.exact), data)
 
+    def predict_proba(self, X: Any) -> list[npt.NDArray[np.float64]]:
+        """The same as :meth:`predict_marginals`, by scikit-learn's name."""
+        return self.predict_marginals(X)
+
     def sample(
         self, X: Any, n: int = 1, random_state: int | np.random.RandomState | None = None
     ) -> list[npt.NDArray[Any]]:

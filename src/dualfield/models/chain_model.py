@@ -179,6 +179,10 @@ class ChainModel(StoredModel):
         encoded, core = self._compiled(X, allowed, given)
         return self._by_sequence(lambda a, b: core.marginals(self.weights_, a, b), encoded)
 
+    def predict_proba(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[npt.NDArray[np.float64]]:
+        """The same as :meth:`predict_marginals`, by scikit-learn's name."""
+        return self.predict_marginals(X, allowed=allowed, given=given)
+
     def predict_posterior(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Any]]:
         """The labels that minimise the expected number of wrong ones: at each position that of largest marginal.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 
 from dualfield.given_numbers import as_float, check_integer
 
-__all__ = ["TRAINING", "check_l1", "check_l2", "check_limits"]
+__all__ = ["TRAINING", "check_ignore_label", "check_l1", "check_l2", "check_limits"]
 
 # What the parameters of estimators say of training, not of the model.
-TRAINING = ("solver", "tol", "max_passes", "n_jobs", "warm_start", "random_state", "verbose")
+TRAINING = ("solver", "tol", "max_passes", "n_jobs", "warm_start", "random_state", "verbose", "ignore_label")
 
 
 def check_l1(l1: object) -> float:
@@ -27,6 +27,12 @@ def check_l2(l2: object, l1: float = 0.0) -> float:
     if not isinstance(l2, Real) or isinstance(l2, bool) or not math.isfinite(as_float(l2)) or l2 <= 0:
         raise ValueError(f"l2 must be a positive finite number; got {l2!r}.")
     return float(l2)
+
+
+def check_ignore_label(ignore_label: object) -> None:
+    """Refuse what cannot be a label."""
+    if ignore_label is not None and (isinstance(ignore_label, bool) or not isinstance(ignore_label, str | Integral)):
+        raise ValueError(f"ignore_label must be a string, an integer or None; got {ignore_label!r}.")
 
 
 def check_limits(tol: float, max_passes: int) -> None:

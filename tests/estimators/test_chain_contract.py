@@ -36,6 +36,7 @@ DEFAULTS = {
     "l1": 0.0,
     "constraints": None,
     "bigram_features": "all",
+    "ignore_label": None,
 }
 
 

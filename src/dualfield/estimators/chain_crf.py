@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -13,8 +14,9 @@ from dualfield.estimators import chain_growth
 from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, train
 from dualfield.fields import Chain
-from dualfield.labels import Constraints
+from dualfield.labels import Constraints, with_unknown
 from dualfield.labels.tags import Scheme
+from dualfield.labels.unknown_labels import MASKING_LABEL
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
 from dualfield.solvers import Solver
@@ -34,6 +36,7 @@ class ChainParameters(StructuredEstimator):
     l1: float
     constraints: Constraints | Scheme | None
     bigram_features: str
+    ignore_label: str | int | None
 
 
 class ChainCRF(ChainParameters, ChainModel):
@@ -88,6 +91,9 @@ class ChainCRF(ChainParameters, ChainModel):
     bigram_features : {"all", "observed"}
         For X with bigram attributes: "all" gives each a weight for every pair of labels, K² as in CRF++, "observed"
         only for the pairs seen with it in training.
+    ignore_label : str, int or None
+        A label that stands for an unknown one, as −100 does in other libraries: ``fit`` takes it as None, and ``score``
+        leaves its positions out.
 
     Attributes
     ----------
@@ -137,6 +143,7 @@ class ChainCRF(ChainParameters, ChainModel):
         l1: float = 0.0,
         constraints: Constraints | Scheme | None = None,
         bigram_features: str = "all",
+        ignore_label: str | int | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -158,7 +165,8 @@ class ChainCRF(ChainParameters, ChainModel):
             with one row per position. Bigram attributes come by ``encode``, or by a template that has such rules.
         y : sequences of labels
             Strings or integers, one per position. A label may also be a set (frozenset, list, tuple) of candidates, or
-            None where it is unknown: then the loss is that of all labellings left open, for solvers on the primal.
+            None (or ``ignore_label``) where it is unknown: then the loss is that of all labellings left open, for
+            solvers on the primal.
         sample_weight : array, shape (n,), optional
             Weight of each sequence's loss; zero is allowed.
         callbacks : iterable of callables
@@ -176,7 +184,15 @@ class ChainCRF(ChainParameters, ChainModel):
     def _field(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, allowed: Any = None) -> Chain:
         """The problem that these parameters pose."""
         check_parameters(self)
-        return Chain.of_spec(ChainSpec.of(self), X, y, sample_weight, allowed)
+        field = Chain.of_spec(ChainSpec.of(self), X, with_unknown(y, self.ignore_label), sample_weight, allowed)
+        if field.classes.dtype.kind == "i" and MASKING_LABEL in field.classes:
+            warnings.warn(
+                f"y has the label {MASKING_LABEL}, which is learnt like any other; where it stands for unknown labels, "
+                f"set ignore_label={MASKING_LABEL}.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return field
 
     def partial_fit(
         self,

@@ -14,8 +14,9 @@ from sklearn.model_selection import KFold, check_cv
 from dualfield.core_arrays import as_numbers
 from dualfield.estimators.chain_crf import ChainCRF, ChainParameters
 from dualfield.features import Encoded, encode
-from dualfield.labels import Constraints
+from dualfield.labels import Constraints, with_unknown
 from dualfield.labels.tags import Scheme
+from dualfield.labels.unknown_labels import only_known
 from dualfield.metrics import chunk_scores, token_accuracy
 from dualfield.models.chain_answers import Entity
 from dualfield.random_state import check_random_state
@@ -49,7 +50,7 @@ class ChainCRFCV(ChainParameters):
     l1s : sequence of float, optional
         The l1 penalties to try, each with all of ``l2s``; by default ``l1`` alone.
     solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, verbose,
-    l1, constraints, bigram_features
+    l1, constraints, bigram_features, ignore_label
         As for :class:`ChainCRF`.
 
     Attributes
@@ -103,6 +104,7 @@ class ChainCRFCV(ChainParameters):
         constraints: Constraints | Scheme | None = None,
         bigram_features: str = "all",
         l1s: Iterable[float] | None = None,
+        ignore_label: str | int | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -113,6 +115,7 @@ class ChainCRFCV(ChainParameters):
         pairs = list(product(l1s, l2s))
         measure = _measure(self.scoring)
         encoded = encode(X)
+        y = with_unknown(y, self.ignore_label)
         labels = list(y) if isinstance(y, Iterable) else []
         if len(labels) != len(encoded):
             raise ValueError(f"y has {len(labels)} label sequences and X has {len(encoded)}; expected as many.")
@@ -195,7 +198,7 @@ class ChainCRFCV(ChainParameters):
 
     def score(self, X: Any, y: Any) -> float:
         """The score that ``scoring`` names, on these sequences."""
-        return _measure(self.scoring)(list(y), self._best().predict(X))
+        return _measure(self.scoring)(list(with_unknown(y, self.ignore_label)), self._best().predict(X))
 
     def save(self, path: str | os.PathLike[str], dtype: npt.DTypeLike = np.float64) -> None:
         """Write the best model to a file, which ``ChainCRF.load`` reads."""
@@ -213,10 +216,11 @@ class ChainCRFCV(ChainParameters):
 
 
 def _measure(scoring: Scoring) -> Callable[[Any, Any], float]:
+    """The score that is asked for, over the positions whose labels are known."""
     if scoring == "accuracy":
-        return token_accuracy
+        return lambda true, predicted: token_accuracy(*only_known(true, predicted))
     if scoring == "f1":
-        return lambda true, predicted: chunk_scores(true, predicted).f1
+        return lambda true, predicted: chunk_scores(*only_known(true, predicted)).f1
     if callable(scoring):
-        return scoring
+        return lambda true, predicted: scoring(*only_known(true, predicted))
     raise ValueError(f"scoring must be 'accuracy', 'f1' or a function of (true, predicted); got {scoring!r}.")

@@ -17,7 +17,7 @@ from dualfield.estimators.training import check_parameters, train
 from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode, known_bigrams
 from dualfield.fields import Chain
 from dualfield.fields.chain import frequent
-from dualfield.labels import encode_labels, resolve_constraints
+from dualfield.labels import encode_labels, resolve_constraints, with_unknown
 from dualfield.models import ChainLayout
 from dualfield.models.chain_masks import check_labels
 from dualfield.models.spec import ChainSpec
@@ -41,6 +41,7 @@ def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight
     fresh = encode(X)
     if known:
         known_bigrams(fresh, crf.bigram_vocabulary_)  # refuses sequences that lack what the model has
+    y = with_unknown(y, crf.ignore_label)
     y = list(y) if isinstance(y, Iterable) and not isinstance(y, str | Mapping) else y
     labels = _all_labels(y, fresh, classes, crf.classes_ if known else None)
     _, codes = encode_labels(y, fresh.lengths, labels)

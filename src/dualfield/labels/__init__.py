@@ -11,5 +11,6 @@ if TYPE_CHECKING:
     from dualfield.labels.encoded_labels import encode_labels as encode_labels
     from dualfield.labels.label_sets import encode_allowed as encode_allowed
     from dualfield.labels.label_sets import encode_partial_labels as encode_partial_labels
+    from dualfield.labels.unknown_labels import with_unknown as with_unknown
 
 __all__, __getattr__, __dir__ = deferred(__name__, written_imports())

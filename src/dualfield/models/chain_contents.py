@@ -26,7 +26,7 @@ from dualfield.models.model_file import DAMAGED, refusal
 from dualfield.models.recipe import Recipe, checked_column_features
 from dualfield.models.schema import Contents, read_contents
 from dualfield.models.spec import ChainSpec
-from dualfield.parameters import TRAINING, check_limits
+from dualfield.parameters import TRAINING, check_ignore_label, check_limits
 from dualfield.threads import thread_count
 
 __all__ = ["CHAIN", "GIVEN", "MASKS", "Bigrams", "ChainContents", "chain_contents", "read_chain"]
@@ -117,6 +117,7 @@ def _spec(plain: Any) -> ChainSpec:
             raise ValueError(f"its parameter {name} is damaged")
     check_limits(plain.get("tol", 0.0), plain.get("max_passes", 1))
     thread_count(plain.get("n_jobs"))
+    check_ignore_label(plain.get("ignore_label"))
     solver = plain["solver"]
     # Which methods and options there are is for the estimator to say, which makes an object of them.
     if type(solver["name"] if isinstance(solver, dict) else solver) is not str:

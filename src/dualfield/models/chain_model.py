@@ -20,7 +20,8 @@ from dualfield.answers import Answers
 from dualfield.core_arrays import check_sample_weight
 from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode, known_bigrams
 from dualfield.given_numbers import check_integer
-from dualfield.labels import encode_allowed, encode_labels
+from dualfield.labels import encode_allowed, encode_labels, with_unknown
+from dualfield.labels.unknown_labels import filled
 from dualfield.models import chain_answers, chain_file
 from dualfield.models.chain_answers import Entity
 from dualfield.models.chain_contents import CHAIN, ChainContents, chain_contents
@@ -67,6 +68,7 @@ class ChainModel(StoredModel):
 
     _stored_as = CHAIN
     n_jobs: int | None = 1
+    ignore_label: str | int | None = None
     classes_: npt.NDArray[Any]
     weights_: npt.NDArray[np.float64]
     vocabulary_: Vocabulary | NumberedColumns
@@ -76,6 +78,7 @@ class ChainModel(StoredModel):
 
     def __init__(self, spec: ChainSpec, training: Mapping[str, Any]) -> None:
         self._spec, self._training = spec, dict(training)
+        self.ignore_label = self._training.get("ignore_label")
 
     @classmethod
     def _of_spec(cls, spec: ChainSpec, training: Mapping[str, Any]) -> Self:
@@ -246,10 +249,16 @@ class ChainModel(StoredModel):
         return chain_answers.samples(self, encoded, core, int(n), seeds)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of positions labelled correctly. A label unseen in training counts as an error, with a warning."""
+        """The share of positions labelled correctly; those whose label is None or ``ignore_label`` are left out.
+
+        A label unseen in training counts as an error, with a warning.
+        """
         encoded, core = self._compiled(X)
         if len(encoded) == 0:
             raise ValueError("X has no sequences to score.")
+        y, known = filled(with_unknown(y, self.ignore_label), self.classes_[0].item())
+        if known is not None and not known.any():
+            raise ValueError("y has no known labels to score.")
         _, codes = encode_labels(y, encoded.lengths, self.classes_)
         unseen = int((codes < 0).sum())
         if unseen:
@@ -260,9 +269,10 @@ class ChainModel(StoredModel):
             )
         found = in_ranges(lambda a, b: core.decode(self.weights_, a, b), len(encoded), self.n_jobs)
         weights = check_sample_weight(sample_weight, len(encoded), "sequence")
-        return float(
-            np.average(found == codes, weights=None if weights is None else np.repeat(weights, encoded.lengths))
-        )
+        weight = None if weights is None else np.repeat(weights, encoded.lengths)
+        if known is not None:
+            weight = known.astype(np.float64) if weight is None else weight * known
+        return float(np.average(found == codes, weights=weight))
 
     def export(self, path: str | os.PathLike[str], format: str = "crfsuite") -> None:
         """Write the model in the format of another program; :meth:`save` writes the package's own.

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from dualfield.features.sequences.arrays import encode_arrays, is_sparse
 from dualfield.features.sequences.attributes import encode_dicts, encode_strings
@@ -103,12 +104,29 @@ def _as_list(X: Any) -> list[Any]:
         raise TypeError("X is one matrix, which is a single sequence; expected a list of sequences; wrap it as [X].")
     if isinstance(X, (str, bytes, Mapping)) or not isinstance(X, Iterable):
         raise TypeError(f"X is of type {type(X).__name__}; expected a list of sequences, each {_EXPECTED_SEQUENCE}.")
+    if isinstance(X, np.ndarray) and X.ndim == 3 and X.dtype.kind != "O":
+        _refuse_padding(X)
     sequences = list(X)
     if not sequences:
         raise ValueError("X has no sequences; expected at least one.")
     if not set(map(type, sequences)) <= {list, tuple}:
         sequences = [_as_sequence(number, sequence) for number, sequence in enumerate(sequences)]
     return sequences
+
+
+def _refuse_padding(X: npt.NDArray[Any]) -> None:
+    """Refuse a batch in which sequences seem to be filled up with zeros: the zeros would count as positions."""
+    if X.shape[0] == 0 or X.shape[1] == 0 or X.shape[2] == 0:
+        return
+    padded = ~X[:, -1, :].any(axis=1)
+    if padded.any():
+        number = int(np.argmax(padded))
+        length = int(np.max(np.flatnonzero(X[number].any(axis=1)), initial=-1)) + 1
+        raise ValueError(
+            f"X is an array of shape {X.shape} in which sequence {number} ends in rows of zeros from position {length} "
+            "on, as padding does, and padding would be learnt; give a list of arrays of the true lengths, as in "
+            "[x[:length] for x, length in zip(X, lengths)], or list(X) if the zeros are data."
+        )
 
 
 def _as_sequence(number: int, sequence: Any) -> Any:

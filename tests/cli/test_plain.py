@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dualfield.cli import app, tag
 from dualfield.cli.plain import plain_tag
+from dualfield.tagging.answers import Wanted
 
 Run = Callable[..., tuple[int, str, str]]
 WORDS = st.sampled_from(
@@ -43,12 +44,12 @@ def test_plain_arguments_mean_what_typer_says(words: list[str], monkeypatch: pyt
         return
     calls: list[Any] = []
     with monkeypatch.context() as patched:
-        patched.setattr(tag, "tag_file", lambda *arguments, report: calls.append(arguments))
+        patched.setattr(tag, "tag_file", lambda *given, report, wanted: calls.append((given, wanted)))
         patched.setattr(sys, "argv", ["dualfield", "tag", *words])
         with pytest.raises(SystemExit) as ended:
             app.run()
     assert not ended.value.code
-    assert calls == [(*plain, None, None, None, None, "utf-8", False, 1)]
+    assert calls == [((*plain, None, None, None, None, "utf-8", False, 1), Wanted())]
 
 
 @pytest.mark.parametrize(

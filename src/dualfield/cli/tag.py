@@ -18,6 +18,7 @@ from dualfield.cli.options import (
     Separator,
     say,
 )
+from dualfield.tagging.answers import Wanted
 from dualfield.tagging.tag_file import tag_file
 
 __all__ = ["tag"]
@@ -33,6 +34,17 @@ def tag(
     docstart: AsTrained = None,
     encoding: Encoding = "utf-8",
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first sentence that cannot be read.")] = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Also write the probability of each predicted label.")
+    ] = False,
+    marginals: Annotated[
+        bool, typer.Option("--marginals", help="Also write the probability of every label at every position.")
+    ] = False,
+    nbest: Annotated[
+        int | None, typer.Option("--nbest", metavar="N", help="Write the N most probable labellings of each sentence.")
+    ] = None,
+    labels_only: Annotated[bool, typer.Option("--labels-only", help="Leave out what the file has.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON object a sentence.")] = False,
     jobs: Jobs = 1,
     config: ConfigFile = None,
 ) -> None:
@@ -45,7 +57,12 @@ def tag(
     Sentences that cannot be read, or have more than 16 MiB or 1,000,000 tokens, are reported and passed on unlabelled;
     with attributes they end the command.
 
+    With --labels-only, --nbest or --json the lines of the file are not all written again, so a sentence that cannot be
+    read ends the command.
+
     Example: dualfield tag test.txt -m chunker.safetensors
+
+    Example: dualfield tag test.txt -m chunker.safetensors --probabilities --labels-only
 
     Example: dualfield tag large.txt.gz -m chunker.safetensors --jobs 2 -o tagged.txt.gz
 
@@ -63,4 +80,5 @@ def tag(
         strict,
         jobs,
         report=say,
+        wanted=Wanted(probabilities, marginals, nbest, labels_only, as_json),
     )

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from dualfield.models.recipe import FileLayout
+from dualfield.tagging.answers import Wanted
 from dualfield.tagging.content import AttributeFile, TokenFile
 from dualfield.tagging.task import Counts, Task
 
@@ -44,6 +45,8 @@ class Format(ABC):
 
     def stream(self, task: Task) -> Counts:
         """Label a file, which is read whole and written again with the labels that the model gives."""
+        if task.wanted != Wanted():
+            raise ValueError(f"format {self.name} has a place for labels alone; tag a file of columns or JSON lines.")
         content = self.read(task.file, task.layout, task.encoding, task.vocabulary)
         predicted = task.crf.predict(task.attributes(content))
         self.write(content.labelled(predicted), task.output)

@@ -1,12 +1,17 @@
-"""The tagger of column files for models that the core's does not know: those with bigrams. It needs NumPy."""
+"""The tagger of column files for what the core's does not know: bigrams, and answers beside labels. It needs NumPy."""
 
 from __future__ import annotations
+
+import json
+from itertools import chain, islice
+from typing import Any
 
 from dualfield import _core
 from dualfield.features import Tokens
 from dualfield.io.column_layout import column_layout
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.recipe import FileLayout, Recipe
+from dualfield.tagging.answers import Answer, Wanted, answers, blocks_of, endings_of, record_of
 
 __all__ = ["ModelTagger"]
 
@@ -24,26 +29,55 @@ class ModelTagger:
         Of the files to tag.
     strict : bool
         Whether a sentence that cannot be read ends the work.
+    wanted : Wanted
+        What to write beside the labels, and how.
     """
 
-    def __init__(self, crf: ChainModel, recipe: Recipe, layout: FileLayout, strict: bool) -> None:
-        self._crf, self._recipe = crf, recipe
+    def __init__(
+        self, crf: ChainModel, recipe: Recipe, layout: FileLayout, strict: bool, wanted: Wanted | None = None
+    ) -> None:
+        self._crf, self._recipe, self._wanted = crf, recipe, wanted or Wanted()
         fewest, most = recipe.widths
         self._options = column_layout(layout.format, layout.separator, layout.comment, layout.docstart)
         self._options |= {"fewest": fewest, "most": most, "keep": fewest, "tolerant": not strict}
-        separator = self._options["separator"] or " "
-        self._endings = {label: f"{separator}{label}".encode() for label in crf.classes_.tolist()}
+        self._separator = self._options["separator"] or " "
 
     def tag(self, chunk: bytes, first_line: int) -> tuple[bytes, int, list[tuple[int, str]]]:
         """(the lines with their labels, number of sentences, faults)"""
         found, faults = _core.read_columns(chunk, first_line=first_line, **self._options)
         lines = chunk.split(b"\n")
+        places: list[int] = []  # of the lines that have labels
+        told: list[Answer] = []
+        rows: list[list[Any]] = []
         if found.n_sentences:
-            predicted = self._crf.predict(self._recipe.attributes(Tokens(found), self._crf))
-            labels = (label for sequence in predicted for label in sequence)
-            for line, label in zip((found.lines - first_line).tolist(), labels, strict=True):
-                text, ending = lines[line], self._endings[label]
-                lines[line] = text[:-1] + ending + b"\r" if text.endswith(b"\r") else text + ending
+            tokens = Tokens(found)
+            rows = tokens.rows() if self._wanted.as_json and not self._wanted.labels_only else []
+            told = answers(self._crf, self._recipe.attributes(tokens, self._crf), self._wanted)
+            places = (found.lines - first_line).tolist()
+        if not self._wanted.whole:
+            return self._anew(told, [lines[line] for line in places], rows), found.n_sentences, faults
+        endings = chain.from_iterable(endings_of(answer, self._separator) for answer in told)
+        for line, ending in zip(places, endings, strict=True):
+            text, more = lines[line], f"{self._separator}{ending}".encode()
+            lines[line] = text[:-1] + more + b"\r" if text.endswith(b"\r") else text + more
         if lines[-1]:
             lines.append(b"")  # the last line of a file may lack its end
         return b"\n".join(lines), found.n_sentences, faults
+
+    def _anew(self, told: list[Answer], lines: list[bytes], rows: list[list[Any]]) -> bytes:
+        """The sentences without what is between them in the file."""
+        if self._wanted.as_json:
+            given: list[dict[str, Any]] = [{"tokens": _tokens(sentence)} for sentence in rows] or [{} for _ in told]
+            records = ({**one, **record_of(answer)} for one, answer in zip(given, told, strict=True))
+            return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
+        texts = iter(line.removesuffix(b"\r").decode("utf-8") for line in lines)
+        parts = []
+        for answer in told:
+            own = list(islice(texts, len(answer.labels)))
+            parts.append(blocks_of(answer, self._separator, None if self._wanted.labels_only else own))
+        return "".join(parts).encode()
+
+
+def _tokens(sentence: list[Any]) -> list[Any]:
+    """As JSON lines have them: a token of one column is a string."""
+    return [row[0] if len(row) == 1 else list(row) for row in sentence]

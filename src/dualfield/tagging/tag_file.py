@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dualfield.io.atomic import check_writable
 from dualfield.models.chain_contents import read_chain
 from dualfield.models.foreign import reader_of
+from dualfield.tagging.answers import Wanted, check_wanted
 from dualfield.tagging.formats import format_named
 from dualfield.tagging.source import layout_of, load_model, source_of
 from dualfield.tagging.task import Counts, Task
@@ -32,6 +33,7 @@ def tag_file(
     jobs: int = 1,
     *,
     report: Callable[[str], None],
+    wanted: Wanted | None = None,
 ) -> Counts:
     """Label a file; the arguments are the options of the command. ``report`` is told what could not be labelled."""
     if output != "-":
@@ -52,7 +54,11 @@ def tag_file(
         plain, bigrams = contents.file.description["column_features"], contents.bigrams is not None
     source = source_of(plain, format, bigrams)
     layout = layout_of(source, format, separator, comment, docstart)
-    task = Task(file, output, encoding, layout, strict, jobs, report, source, contents, load)
+    wanted, of_json = wanted or Wanted(), layout.format == "jsonl"
+    check_wanted(wanted, of_json)
+    # Without the lines of the file around it, a sentence that has no labels would have no place.
+    strict = strict or (wanted.labels_only if of_json else not wanted.whole)
+    task = Task(file, output, encoding, layout, strict, jobs, report, source, contents, load, wanted)
     counts = format_named(layout.format).stream(task)
     if counts.passed_on:
         total = counts.labelled + counts.passed_on

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dualfield import features
 from dualfield.models.recipe import FileLayout, Given, Recipe
+from dualfield.tagging.answers import Wanted
 from dualfield.tagging.content import AttributeFile, TokenFile, attributes_in, tokens_in
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Task(NamedTuple):
     source: Recipe | Given  # how the model reads files
     contents: ChainContents | None  # the model file, read without NumPy; None for a model of CRFsuite
     load: Callable[[], ChainModel]
+    wanted: Wanted = Wanted()  # what the user asks for beside labels
 
     @property
     def crf(self) -> ChainModel:

@@ -6,9 +6,11 @@ stream.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, ClassVar
 
 from dualfield import io
+from dualfield.tagging.answers import answers, blocks_of, record_of
 from dualfield.tagging.chunks import whole_sentences
 from dualfield.tagging.content import ATTRIBUTES, AttributeFile, TokenFile, shown
 from dualfield.tagging.format import Format
@@ -36,15 +38,19 @@ class Attributes(Format):
         io.write_attributes(content.X, content.y, path, sample_weight=content.weights)
 
     def stream(self, task: Task) -> Counts:
-        """The labels, one a line, a blank line after each sequence."""
+        """The labels, one a line, a blank line after each sequence; what else is asked for behind them, after a tab."""
         from dualfield.io.attributes import parse_attributes
 
         vocabulary = task.vocabulary
 
         def label(chunk: bytes, first_line: int) -> tuple[bytes, int, list[str]]:
             X, _, _ = parse_attributes(shown(task.file), chunk, vocabulary, first_line)
-            sequences = task.crf.predict(X) if len(X) else []
-            return "".join("\n".join(map(str, labels)) + "\n\n" for labels in sequences).encode(), len(X), []
+            found = answers(task.crf, X, task.wanted) if len(X) else []
+            if task.wanted.as_json:
+                text = "".join(json.dumps(record_of(answer), ensure_ascii=False) + "\n" for answer in found)
+            else:
+                text = "".join(blocks_of(answer, "\t") for answer in found)
+            return text.encode(), len(X), []
 
         empty = "sequences; expected lines of a label and attributes with tabs between them"
         return label_stream(task._replace(strict=True), whole_sentences, "a blank line", label, empty)

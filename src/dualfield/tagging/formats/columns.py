@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from dualfield import io
 from dualfield.io.column_layout import column_layout
 from dualfield.models.recipe import FileLayout, Recipe
+from dualfield.tagging.answers import Wanted
 from dualfield.tagging.chunks import whole_sentences
 from dualfield.tagging.content import TOKENS, AttributeFile, TokenFile, shown
 from dualfield.tagging.format import Format
@@ -46,14 +47,14 @@ class Columns(Format):
         io.write_columns(tokens.with_columns([*others, *last]).rows(), path, separator="\t")
 
     def stream(self, task: Task) -> Counts:
-        """Without NumPy, unless the model has bigrams or is another program's: starting is half of the work."""
+        """Without NumPy, unless the model has bigrams or is another program's, or more than labels is wanted."""
         recipe, contents = task.source, task.contents
         assert isinstance(recipe, Recipe)
         tagger: Tagger
-        if contents is None or contents.bigrams is not None:
+        if contents is None or contents.bigrams is not None or task.wanted != Wanted():
             from dualfield.tagging.model_tagger import ModelTagger
 
-            tagger = ModelTagger(task.crf, recipe, task.layout, task.strict)
+            tagger = ModelTagger(task.crf, recipe, task.layout, task.strict, task.wanted)
         else:
             from dualfield.tagging.column_tagger import column_tagger
 

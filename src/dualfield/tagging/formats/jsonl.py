@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dualfield import io
 from dualfield.models.recipe import Recipe
+from dualfield.tagging.answers import answers, record_of
 from dualfield.tagging.chunks import MOST_TOKENS, Chunk, too_long, whole_lines
 from dualfield.tagging.content import ATTRIBUTES, TOKENS, AttributeFile, TokenFile, shown
 from dualfield.tagging.format import Format
@@ -25,7 +26,7 @@ __all__ = ["FORMAT", "JsonLines"]
 
 
 class JsonLines(Format):
-    """Objects with "tokens" or "features", each again with the labels that the model gives as "predicted"."""
+    """Objects with "tokens" or "features", each again with labels as "predicted", and what else is asked for."""
 
     name: ClassVar[str] = "jsonl"
     holds: ClassVar[frozenset[str]] = frozenset({TOKENS, ATTRIBUTES})
@@ -92,8 +93,9 @@ def _tagged(task: Task, name: str, number: int, line: bytes) -> bytes:
         X = task.source.attributes(Tokens.from_rows([record[kind]]), task.crf)
     else:
         X = JsonSequences(kind, [record[kind]], None, None, name, [number]).encoded(task.vocabulary)
-    predicted = task.crf.predict(X)[0]
-    return json.dumps({**json.loads(line), "predicted": predicted}, ensure_ascii=False).encode()
+    given = {} if task.wanted.labels_only else json.loads(line)
+    found = record_of(answers(task.crf, X, task.wanted)[0])
+    return json.dumps({**given, **found}, ensure_ascii=False).encode()
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[Chunk]:

@@ -75,6 +75,26 @@ def test_scikit_learn_finds_the_marginals_by_its_own_name(data: tuple[Any, Any])
     assert GridCRF().fit(pictures, labels).predict_proba(pictures)[0].shape == (*labels[0].shape, 2)
 
 
+@pytest.mark.parametrize("form", [lambda mask: mask, lambda mask: mask.tolist()], ids=["arrays", "lists"])
+def test_boolean_masks_are_labels_of_images(form: Any) -> None:
+    pictures, labels = images()
+    masks = [form(one.astype(bool)) for one in labels]
+    crf = GridCRF(random_state=0).fit(pictures, masks)
+    assert crf.classes_.tolist() == [0, 1]
+    np.testing.assert_array_equal(crf.weights_, GridCRF(random_state=0).fit(pictures, labels).weights_)
+    assert crf.score(pictures, masks) == crf.score(pictures, labels)
+    stacked = np.array([one.astype(bool) for one in labels])
+    np.testing.assert_array_equal(GridCRF(random_state=0).fit(pictures, stacked).weights_, crf.weights_)
+
+
+def test_boolean_masks_are_labels_of_graphs() -> None:
+    X = [(np.array([[1.0], [-1.0], [1.0]]), [(0, 1), (1, 2)]), (np.array([[1.0], [-1.0]]), [(0, 1)])]
+    y = [np.array([True, False, True]), np.array([True, False])]
+    crf = GraphCRF(random_state=0).fit(X, y)
+    assert crf.classes_.tolist() == [0, 1]
+    assert crf.score(X, y) == 1.0
+
+
 def test_a_warm_start_goes_on_where_it_stopped(data: tuple[Any, Any]) -> None:
     crf = GraphCRF(solver="lbfgs", warm_start=True, tol=1e-2).fit(*data)
     resumed = crf.set_params(tol=1e-8).fit(*data).solution_

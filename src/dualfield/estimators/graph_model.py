@@ -92,7 +92,7 @@ class GraphModel(StructuredEstimator, StoredModel):
         X : list, or what ``encode`` returned
             See the class.
         y : list of arrays
-            Strings or integers, one per node or pixel.
+            Strings or integers, one per node or pixel. Boolean masks have the labels 0 and 1.
         sample_weight : array, shape (n,), optional
             Weight of each loss; zero is allowed.
         callbacks : iterable of callables

@@ -22,7 +22,8 @@ class GridCRF(GraphModel):
 
     The model is that of :class:`GraphCRF` on the grid: p(y | x) ∝ exp of the sum over pixels of ``⟨w_{y_v}, x_v⟩``
     and over edges (u, v) of ``Σ_f z_f W_f[y_u, y_v]``, edges running right and down. ``X`` is a list of arrays
-    (height, width, d), or (height, width) for one feature a pixel; ``y`` one of arrays (height, width) of labels.
+    (height, width, d), or (height, width) for one feature a pixel; ``y`` one of arrays (height, width) of labels, or
+    of boolean masks, which become the labels 0 and 1.
 
     A grid's junction tree is as wide as its shorter side, so only small images have exact inference; larger ones are
     trained with ``inference="trw"``, very large ones on the pseudo-likelihood, unless another is chosen.

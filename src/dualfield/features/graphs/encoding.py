@@ -103,7 +103,8 @@ def encode_graph_labels(
     Parameters
     ----------
     y : iterable of label sequences
-        One label per node, strings or integers, in the order of the nodes.
+        One label per node, strings or integers, in the order of the nodes. In arrays of truth values, such as masks,
+        False is the label 0 and True 1.
     sizes : array of int, shape (n_graphs,)
         How many labels each graph must have, as in ``EncodedGraphs.sizes``.
     classes : array of shape (n_classes,), optional
@@ -125,8 +126,12 @@ def encode_graph_labels(
     (['sea', 'sky'], [1, 0, 0])
     >>> encode_graph_labels([np.array([[0, 1], [1, 1]])], [4], shapes=[(2, 2)])[1].tolist()
     [0, 1, 1, 1]
+    >>> encode_graph_labels([np.array([[False, True]])], [2], shapes=[(1, 2)])[0].tolist()
+    [0, 1]
     """
     if shapes is None:
+        if isinstance(y, list | tuple | np.ndarray):
+            y = [_counted(labels) for labels in y]
         return encode_labels(y, sizes, classes, GRAPHS)
     if y is None or isinstance(y, (str, bytes, Mapping)) or not isinstance(y, Iterable):
         raise TypeError(f"y is of type {type(y).__name__}; expected a list of label arrays, one per image.")
@@ -146,11 +151,19 @@ def encode_graph_labels(
 def _label_array(number: int, labels: Any) -> npt.NDArray[Any]:
     try:
         # As objects, labels of mixed types stay what they are and are refused with their place.
-        return labels if isinstance(labels, np.ndarray) else np.array(labels, dtype=object)
+        found = _counted(labels) if isinstance(labels, np.ndarray) else np.array(labels, dtype=object)
+        if found.dtype == object and found.size and all(isinstance(label, bool) for label in found.flat):
+            found = found.astype(np.int64)
+        return found
     except ValueError:
         raise ValueError(
             f"image {number} has rows of labels of different lengths in y; expected an array of shape (height, width)."
         ) from None
+
+
+def _counted(labels: Any) -> Any:
+    """A mask as the labels 0 and 1; anything else as it is."""
+    return labels.astype(np.int64) if isinstance(labels, np.ndarray) and labels.dtype == np.bool_ else labels
 
 
 def _as_list(X: Any) -> list[Any]:

@@ -31,6 +31,7 @@ SHARED = {
     "l2": 1.0, "solver": "auto", "inference": "auto", "edge_weights": "full", "bias": False, "tol": 1e-3,
     "max_passes": 500, "n_jobs": 1, "random_state": None, "verbose": 0, "edge_l2": None, "prediction": "auto",
     "table_budget": 2**24, "damping": 0.0, "max_sweeps": 200, "inference_tol": 1e-8, "warm_start": False,
+    "ignore_label": None,
 }  # fmt: skip
 
 

@@ -77,6 +77,8 @@ class GraphCRF(GraphModel):
         change of messages that counts as none.
     warm_start : bool
         Keep the solver's state and go on from it when ``fit`` is called again with the same data.
+    ignore_label : str, int or None
+        Nodes of this label, such as void pixels, are left out: of training with their edges, and of ``score``.
 
     Attributes
     ----------
@@ -124,6 +126,7 @@ class GraphCRF(GraphModel):
         max_sweeps: int = 200,
         inference_tol: float = 1e-8,
         warm_start: bool = False,
+        ignore_label: str | int | None = None,
     ) -> None:
         self._keep(locals())
 

@@ -17,7 +17,8 @@ from dualfield.driver import Callback
 from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.smoothing import default_edge_l2, warn_of_smoothing
 from dualfield.estimators.training import check_parameters, train
-from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, encode_graph_labels
+from dualfield.estimators.void_nodes import Labelled, codes_and_void, without_void
+from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding
 from dualfield.fields import Graph, PseudoLikelihood
 from dualfield.fields.base import Choice
 from dualfield.fields.graph import GraphInference
@@ -58,6 +59,7 @@ class GraphModel(StructuredEstimator, StoredModel):
     max_sweeps: int
     inference_tol: float
     warm_start: bool
+    ignore_label: str | int | None
 
     classes_: npt.NDArray[Any]
     layout_: GraphLayout
@@ -109,19 +111,20 @@ class GraphModel(StructuredEstimator, StoredModel):
         """
         check_parameters(self)
         self._check_prediction()
+        inference = self._inference()  # checks the parameters of inference even where training needs none
+        data = self._training_data(X)
+        known, y, sample_weight = without_void(Labelled(data, y, sample_weight), self.ignore_label)
         options: dict[str, Any] = {
             "edge_l2": self.edge_l2,
             "edge_weights": self.edge_weights,
             "bias": self.bias,
             "sample_weight": sample_weight,
         }
-        inference = self._inference()  # checks the parameters of inference even where training needs none
-        data = self._training_data(X)
-        graphs = data.graphs if isinstance(data, EncodedGrids) else data
+        graphs = known.graphs if isinstance(known, EncodedGrids) else known
         field: Graph | PseudoLikelihood | None = None
         if self.inference != "pseudo_likelihood":
             field = Graph(
-                data,
+                known,
                 y,
                 self.l2,
                 **options,
@@ -135,7 +138,7 @@ class GraphModel(StructuredEstimator, StoredModel):
         if field is None or too_large:
             if self.edge_l2 is None:
                 options["edge_l2"] = default_edge_l2(self.l2, graphs.n_edges)
-            field = PseudoLikelihood(data, y, self.l2, **options)
+            field = PseudoLikelihood(known, y, self.l2, **options)
             if too_large:
                 name, reason, _ = field.default_solver
                 why = "exact inference passes the budget and 'trw' would take long, so this is the pseudo-likelihood"
@@ -144,14 +147,14 @@ class GraphModel(StructuredEstimator, StoredModel):
         def weights() -> npt.ArrayLike | None:
             if start is not None or field.convex:
                 return start
-            return self._likely(field, PseudoLikelihood(data, y, self.l2, **options))
+            return self._likely(field, PseudoLikelihood(known, y, self.l2, **options))
 
         self.solution_ = train(self, field, callbacks, weights)
         self.classes_, self.layout_, self.weights_ = field.classes, field.layout, self.solution_.weights
         if isinstance(data, EncodedGrids):
             self._take_encoding(data.encoding)
         if self.solution_.status == "converged" and not (isinstance(field, Graph) and field.exact):
-            _, core, used = self._compiled(data, labels=True)
+            core, used = self._inference(labels=True).compile(self.layout_.arguments(graphs), field.member)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", convergence_warning())  # of messages; predicting tells of them
                 predicted = self._codes(core, used.exact)
@@ -249,14 +252,19 @@ class GraphModel(StructuredEstimator, StoredModel):
         return [np.moveaxis(labels, -1, 0) for labels in self._cut(self.classes_[flat], data)]
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of nodes labelled correctly. A label unseen in training counts as an error, with a warning."""
+        """The share of nodes labelled correctly; those of ``ignore_label`` are left out.
+
+        A label unseen in training counts as an error, with a warning.
+        """
         data, core, inference = self._compiled(X, labels=True)
         shapes = data.shapes if isinstance(data, EncodedGrids) else None
         sizes = (data.graphs if isinstance(data, EncodedGrids) else data).sizes
         if len(sizes) == 0:
             raise ValueError("X has nothing to score.")
-        _, codes = encode_graph_labels(y, sizes, self.classes_, shapes=shapes)
-        unseen = int((codes < 0).sum())
+        codes, void = codes_and_void(y, sizes, shapes, self.classes_, self.ignore_label)
+        if void.all():
+            raise ValueError("y has no known labels to score.")
+        unseen = int((codes < 0).sum() - void.sum())
         if unseen:
             warnings.warn(
                 f"{unseen} label{'' if unseen == 1 else 's'} of y did not occur in training; counted as errors.",
@@ -265,7 +273,8 @@ class GraphModel(StructuredEstimator, StoredModel):
             )
         weights = check_sample_weight(sample_weight, len(sizes), "graph" if shapes is None else "image")
         right = self._codes(core, inference.exact) == codes
-        return float(np.average(right, weights=None if weights is None else np.repeat(weights, sizes)))
+        weight = np.ones(len(codes)) if weights is None else np.repeat(weights, sizes)
+        return float(np.average(right, weights=weight * ~void))
 
     def inference_for(self, X: Any) -> str:
         """By which inference X is predicted: "junction_tree", "bp", "trw" or "mean_field".
@@ -309,13 +318,10 @@ class GraphModel(StructuredEstimator, StoredModel):
         data = self._later_data(X)
         arguments = self.layout_.arguments(data.graphs if isinstance(data, EncodedGrids) else data)
         member = "image" if isinstance(data, EncodedGrids) else "graph"
-        inference = self._inference()
-        if labels:
-            inference = replace(inference, tolerance=max(inference.tolerance, _TOLERANCE_OF_LABELS))
-        core, inference = inference.compile(arguments, member)
+        core, inference = self._inference(labels=labels).compile(arguments, member)
         return data, core, inference
 
-    def _inference(self) -> GraphInference:
+    def _inference(self, *, labels: bool = False) -> GraphInference:
         """How X is inferred; training on the pseudo-likelihood needs none, and then it is "auto"."""
         method = "auto" if self.inference == "pseudo_likelihood" else self.inference
         if method not in ("auto", "junction_tree", "bp", "trw", "mean_field"):
@@ -323,7 +329,8 @@ class GraphModel(StructuredEstimator, StoredModel):
                 "inference must be 'auto', 'junction_tree', 'bp', 'trw', 'mean_field' or 'pseudo_likelihood'; "
                 f"got {method!r}."
             )
-        return GraphInference(method, self.table_budget, self.damping, self.max_sweeps, self.inference_tol)
+        inference = GraphInference(method, self.table_budget, self.damping, self.max_sweeps, self.inference_tol)
+        return replace(inference, tolerance=max(inference.tolerance, _TOLERANCE_OF_LABELS)) if labels else inference
 
     def _check_prediction(self) -> None:
         if self.prediction not in _PREDICTIONS:

@@ -31,7 +31,7 @@ class GridCRF(GraphModel):
     Parameters
     ----------
     l2, solver, inference, edge_weights, bias, tol, max_passes, n_jobs, random_state, verbose, edge_l2, prediction, \
-table_budget, damping, max_sweeps, inference_tol, warm_start
+table_budget, damping, max_sweeps, inference_tol, warm_start, ignore_label
         As for :class:`GraphCRF`.
     neighbours : {4, 8}
         Whether diagonal neighbours are joined too.
@@ -83,6 +83,7 @@ table_budget, damping, max_sweeps, inference_tol, warm_start
         max_sweeps: int = 200,
         inference_tol: float = 1e-8,
         warm_start: bool = False,
+        ignore_label: str | int | None = None,
     ) -> None:
         self._keep(locals())
 

@@ -22,7 +22,17 @@ import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous, frozen
 from dualfield.features.graphs.cliques import Cliques
-from dualfield.nested import GRAPHS, Key, check_entries, check_offsets, check_values, chosen_groups, gather, integers
+from dualfield.nested import (
+    GRAPHS,
+    Key,
+    bounds_of,
+    check_entries,
+    check_offsets,
+    check_values,
+    chosen_groups,
+    gather,
+    integers,
+)
 
 __all__ = ["EncodedGraphs", "check_edges"]
 
@@ -150,6 +160,40 @@ class EncodedGraphs:
             self.ends[edges],
             None if self.edge_features is None else self.edge_features[edges],
             None if self.cliques is None else self.cliques[chosen],
+        )
+
+    def with_nodes(self, kept: npt.NDArray[np.bool_]) -> EncodedGraphs:
+        """The graphs that these nodes make, a truth value a node, with the edges between them.
+
+        A graph without nodes is left out. Cliques are refused.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode_graphs
+        >>> graphs = encode_graphs([(np.eye(3), [(0, 1), (1, 2)]), (np.ones((1, 3)), [])])
+        >>> some = graphs.with_nodes(np.array([False, True, True, False]))
+        >>> some.sizes.tolist(), some.ends.tolist()
+        ([2], [[0, 1]])
+        """
+        if self.cliques is not None:
+            raise ValueError("the graphs have cliques, of which no node can be left out.")
+        rank: npt.NDArray[np.int64] = np.cumsum(kept) - kept  # the number of kept nodes before each node
+        firsts = np.concatenate((rank, [int(kept.sum())]))[self.offsets]
+        graph_of = np.repeat(np.arange(len(self)), np.diff(self.edge_offsets))
+        nodes = self.ends + self.offsets[graph_of][:, np.newaxis]  # numbered through all graphs
+        edges = kept[nodes].all(axis=1)
+        left = np.diff(firsts) > 0
+        entries, indptr = gather(self.indptr, np.flatnonzero(kept))
+        n_edges = np.bincount(graph_of[edges], minlength=len(self))[left]
+        return EncodedGraphs(
+            np.concatenate((firsts[:-1][left], firsts[-1:])),
+            indptr,
+            self.indices[entries],
+            None if self.values is None else self.values[entries],
+            self.n_attributes,
+            bounds_of(n_edges),
+            rank[nodes[edges]] - firsts[graph_of[edges]][:, np.newaxis],
+            None if self.edge_features is None else self.edge_features[edges],
         )
 
 

@@ -74,7 +74,7 @@ def main() -> None:
 def compare_solvers(images: Images, max_passes: int, seed: int, record: Record) -> None:
     grids = encode_grids(images.X_train, edge_features=images.edge_features_train)
     problem = fields.Graph(grids, images.y_train, L2, edge_l2=EDGE_L2, inference="bp", edge_weights="ising")
-    test = problem.inference.compile(
+    test, _ = problem.inference.compile(
         problem.layout.arguments(grids.encoding.apply(images.X_test, images.edge_features_test).graphs)
     )
     true = np.concatenate([labels.ravel() for labels in images.y_test])

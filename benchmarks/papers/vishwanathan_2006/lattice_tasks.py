@@ -86,7 +86,7 @@ class Lattices:
     def _test(self) -> object:
         graphs = self.grids.encoding.apply(self.images.X_test, self.images.edge_features_test).graphs
         field = self.field("bp")
-        return field.inference.compile(field.layout.arguments(graphs))
+        return field.inference.compile(field.layout.arguments(graphs))[0]
 
     def predict(self, weights: np.ndarray) -> list[np.ndarray]:
         """Labels of the test images."""

@@ -135,7 +135,7 @@ def token_features(sentence: list[tuple[str, ...]], t: int) -> dict[str, Any]:
 def make_field(task: str, setting: str) -> Any:
     """The problem with CRFsuite's weights: to it, an attribute of value zero has been seen too."""
     from dualfield import fields
-    from dualfield.compat.sklearn_crfsuite.feature_set import crfsuite_layout
+    from dualfield.compat.crfsuite.feature_set import crfsuite_layout, zero_pairs
     from dualfield.features import encode
     from dualfield.labels import encode_labels
     from dualfield.models import ChainSpec
@@ -145,7 +145,9 @@ def make_field(task: str, setting: str) -> Any:
     spec = ChainSpec(l2=2 * c2, l1=c1, state_features="observed", bias=False, begin=False, end=False)
     encoded = encode(X)
     classes, codes = encode_labels(y, encoded.lengths)
-    layout = crfsuite_layout(X, encoded, codes, len(classes), spec, 0.0)
+    layout = crfsuite_layout(
+        encoded, codes, len(classes), spec, 0.0, lambda: zero_pairs(X, encoded, codes, len(classes))
+    )
     return fields.Chain.of_layout(encoded, codes, classes, layout, spec)
 
 

@@ -2,6 +2,7 @@
 //     P(w) = l2/2 |w|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>).
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -86,6 +87,14 @@ class ObjectiveOn final : public Objective {
         double weight, loss, magnitude;
     };
 
+    // What rounding acts on in scores of this magnitude. A score that is wrong by more than a millionth makes probabilities
+    // that are wrong by as large a share, and with them the products of scores and probabilities.
+    static double doubtful(double magnitude) {
+        constexpr double kSound = 1e-6;
+        const double share = rounding_allowance(magnitude);
+        return share > kSound ? magnitude * (1.0 + std::min(share, 1.0) / rounding_allowance(1.0)) : magnitude;
+    }
+
     void look_at(Index i, const double* w, bool with_gradient, Worker& worker, Slot& slot) const {
         const double c = slot.weight = field_.sample_weight(i);
         if (!(c > 0.0)) return;
@@ -93,7 +102,7 @@ class ObjectiveOn final : public Objective {
         double* theta = room(worker.potentials, size);
         double* m = room(worker.marginals, size);
         field_.score(i, w, theta);
-        slot.magnitude = c * field_.magnitude(i, theta) * rounding_growth(size);
+        slot.magnitude = c * doubtful(field_.magnitude(i, theta) * rounding_growth(size));
         field_.center(i, theta);
         const double log_z =
             with_gradient ? field_.infer(i, theta, m, worker.oracle) : field_.log_partition(i, theta, worker.oracle);

@@ -124,7 +124,7 @@ def _ask_chain(random: Random, call: Call, crf: Any, X: Any, y: Any, names: list
             if found is not None:
                 call("marginals", check_marginals, found)
         elif question == 4:
-            call("predict_kbest", crf.predict_kbest, X, integer(random, 1, 3, 50))
+            call("predict_kbest", crf.predict_kbest, X, count(random, 1, 3, 50))
         elif question == 5:
             call("sample", crf.sample, X, count(random, 1, 3), random_state=integer(random, 0, 1))
         elif question == 6:

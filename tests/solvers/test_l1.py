@@ -318,7 +318,7 @@ def those_without(penalty: str) -> list[str]:
 
 @pytest.mark.parametrize("name", those_without("l1"))
 def test_other_solvers_refuse_by_name(name: str) -> None:
-    assert name in ("SAG", "SMD", "Hybrid", "Perceptron", "IDAL", "GDMM", "SoftSDCA", "SoftBCFW")
+    assert name in ("SAG", "SMD", "Hybrid", "Perceptron", "PA", "AROW", "IDAL", "GDMM", "SoftSDCA", "SoftBCFW")
     takers = "'auto', 'oeg', 'sdca', 'lbfgs', 'saga', 'svrg', 'adagrad' or 'sgd'"
     with pytest.raises(TypeError, match=rf"^{name} cannot minimise the penalty l1=0.5; use solver={takers}\.$"):
         solve(MAKERS["chain"](l1=0.5), BY_CLASS_NAME[name]())

@@ -66,7 +66,7 @@ class GraphCRF(GraphModel):
         0 is quiet, 1 shows a progress bar.
     edge_l2 : float, optional
         Strength of the penalty on edge weights. More of it smooths less. By default ``l2``; for the pseudo-likelihood,
-        which otherwise smooths too much, a hundredth of the number of edges if that is more.
+        which otherwise smooths too much, a hundredth of the number of edges if that is more and X has no edge features.
     prediction : {"auto", "map", "max-marginals"}
         Predict the most probable labelling, or at each node the label of largest marginal, which minimises the
         expected number of wrong labels. "auto" is "map" with exact inference and "max-marginals" otherwise.

@@ -136,7 +136,7 @@ class GraphModel(StructuredEstimator, StoredModel):
             )
         too_large = self.inference == "auto" and field is not None and _is_large(field)
         if field is None or too_large:
-            if self.edge_l2 is None:
+            if self.edge_l2 is None and not _has_given_edge_features(data):
                 options["edge_l2"] = default_edge_l2(self.l2, graphs.n_edges)
             field = PseudoLikelihood(known, y, self.l2, **options)
             if too_large:
@@ -335,6 +335,13 @@ class GraphModel(StructuredEstimator, StoredModel):
     def _check_prediction(self) -> None:
         if self.prediction not in _PREDICTIONS:
             raise ValueError(f"prediction must be 'auto', 'map' or 'max-marginals'; got {self.prediction!r}.")
+
+
+def _has_given_edge_features(data: EncodedGraphs | EncodedGrids) -> bool:
+    """Whether edges carry what a user gave, and not just that they are edges, or how alike their ends are."""
+    if isinstance(data, EncodedGrids):
+        return data.encoding.edge_features == "given"
+    return data.edge_features is not None
 
 
 def _is_large(field: Graph | PseudoLikelihood) -> bool:

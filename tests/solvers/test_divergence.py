@@ -144,3 +144,14 @@ def test_a_smaller_step_helps_as_the_message_says() -> None:
     field = problem("chain-strong-penalty")
     assert solve(field, SMD(batch_size=2), max_passes=30, random_state=0).status == "diverged"
     assert solve(field, SMD(eta=1e-3, batch_size=2), max_passes=30, random_state=0).certificate == "exact"
+
+
+def test_no_certificate_is_wrong_where_rounding_makes_probabilities_doubtful() -> None:
+    # Weights of 1e30 under l2 = 1e-16: scores differ by more than they are exact to.
+    random = np.random.default_rng(41)
+    sizes = random.integers(1, 40, size=12)
+    X = [[[f"w{w}" for w in random.integers(4, size=random.integers(4))] for _ in range(n)] for n in sizes]
+    y = [random.choice(["A", "B", "C", "D"], size=n).tolist() for n in sizes]
+    field = fields.Chain(X, y, l2=1e-16)
+    solution = solve(field, "smd", max_passes=5, tol=1e-6, random_state=0)
+    assert not solution.dual > field.primal(np.zeros(field.dimension))

@@ -34,11 +34,10 @@ class Transport {
     }
 
    private:
-    static constexpr double kNothing =
-        1e-200;  // what is missing may be far below rounding; one over it would be infinite
+    static constexpr double kNothing = 1e-200;  // far below rounding; one over less may be infinite
 
     static double factor(double wanted, double found, bool only_down) {
-        const double ratio = found > 0.0 ? wanted / found : 1.0;
+        const double ratio = found > kNothing ? wanted / found : 1.0;
         return only_down ? std::min(1.0, ratio) : ratio;
     }
 

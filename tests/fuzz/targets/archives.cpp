@@ -208,7 +208,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const SamplingOptions sampling{rules[choices.size(1)], 0.8, 3, 0};
     const Concurrency one{1, 4};
     const auto precision = option ? Precision::kSingle : Precision::kDouble;
-    const DualOptions options{option ? 0.1 : 0.0, {}, sampling, one, option, precision};
+    const double l1 = option ? 0.1 : 0.0;
+    const DualOptions options{l1, {}, sampling, one, option, precision};
     const auto gradients = static_cast<GradientSampling>(choices.size(2));
     switch (choices.size(10)) {
         case 0:
@@ -229,17 +230,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             restore(choices, [&] { return SAG<F>(field, {gradients, 1, 2, 0}); });
             break;
         case 5:
-            restore(choices, [&] { return SAGA<F>(field, {gradients, 1, 2, 0}); });
+            restore(choices, [&] { return SAGA<F>(field, {{gradients, 1, 2, 0}, l1}); });
             break;
         case 6:
-            restore(choices, [&] { return SVRG<F>(field, {2, 0}); });
+            restore(choices, [&] { return SVRG<F>(field, {l1, 2, 0}); });
             break;
         case 7:
-            restore(choices,
-                    [&] { return SGD<F>(field, {static_cast<StepSchedule>(gradients), 0.1, 2, option ? 1 : 0, 0}); });
+            restore(choices, [&] {
+                return SGD<F>(field, {l1, static_cast<StepSchedule>(gradients), 0.1, 2, option ? 1 : 0, 0});
+            });
             break;
         case 8:
-            restore(choices, [&] { return AdaGrad<F>(field, {0.1, 1e-6, 2, 0}); });
+            restore(choices, [&] { return AdaGrad<F>(field, {l1, 0.1, 1e-6, 2, 0}); });
             break;
         case 9:
             restore(choices, [&] { return SMD<F>(field, {0.1, 0.1, 0.99, 2, 0}); });

@@ -195,7 +195,6 @@ def run_crfsuite(task: str, setting: str, iterations: int) -> None:
     """A number of iterations, timed; at their end the loss, and dualfield's objective at the same weights."""
     import pycrfsuite
 
-    from benchmarks.peers.agreement import in_order_of
     from dualfield.models import read_crfsuite_model
 
     trainer = crfsuite_trainer(task, setting, iterations)
@@ -204,9 +203,10 @@ def run_crfsuite(task: str, setting: str, iterations: int) -> None:
         path = str(Path(folder) / "model")
         trainer.train(path)
         memory = peak() - before
-        weights = in_order_of(make_field(task, setting), read_crfsuite_model(path))
+        model = read_crfsuite_model(path)
     log = trainer.logparser.iterations
-    checked = make_field(task, setting).primal(weights)
+    field = make_field(task, setting)
+    checked = field.primal(in_order_of(field, model))
     found = {
         "version": pycrfsuite.CRFSUITE_VERSION,
         "seconds_an_iteration": sum(iteration["time"] for iteration in log) / len(log),
@@ -215,6 +215,25 @@ def run_crfsuite(task: str, setting: str, iterations: int) -> None:
         "memory": memory,
     }
     print(json.dumps(found))
+
+
+def in_order_of(field: Any, model: Any) -> Any:
+    """The weights of a model as the field numbers them; those that the model has left out are zero."""
+    import numpy as np
+    from scipy import sparse
+
+    parts, n_labels = model.layout_.split(model.weights_), len(field.classes)
+    state = sparse.coo_matrix(parts["state"])
+    attribute = np.array([field.encoded.vocabulary.index[name] for name in model.vocabulary_.names])
+    label = np.searchsorted(field.classes, model.classes_)
+    starts, labels = field.layout.rows
+    keys = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * n_labels + labels
+    weights = np.zeros(field.dimension)
+    weights[np.searchsorted(keys, attribute[state.row] * n_labels + label[state.col])] = state.data
+    transitions = np.zeros((n_labels, n_labels))
+    transitions[np.ix_(label, label)] = parts["transitions"]
+    weights[len(keys) : len(keys) + len(field.layout.transitions)] = transitions.ravel()[field.layout.transitions]
+    return weights
 
 
 def crfsuite_trainer(task: str, setting: str, iterations: int) -> Any:

@@ -1,4 +1,5 @@
-// What chains say of labellings and of spans under given weights; and spans of labellings and of chains given as arrays.
+// What chains say of labellings and of spans under given weights; and spans of labellings and of chains given as
+// arrays.
 #include "bindings/chain_arrays.hpp"
 #include "bindings/chain_queries.hpp"
 #include "fields/prediction.hpp"

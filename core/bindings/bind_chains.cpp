@@ -1,5 +1,5 @@
-// Fields on sequences. Arrays are viewed, not copied; the Python object keeps them alive. Chains with attributes of pairs,
-// with constraints or with labels known in part view a chain, and keep it alive.
+// Fields on sequences. Arrays are viewed, not copied; the Python object keeps them alive. Chains with attributes of
+// pairs, with constraints or with labels known in part view a chain, and keep it alive.
 #include "bindings/chain_queries.hpp"
 #include "bindings/field_arrays.hpp"
 #include "fields/bigram_chain.hpp"

@@ -1,5 +1,5 @@
-// The tagger of column files. Arrays may be any buffers, so that a model file is used where it lies, without NumPy. What is
-// checked here keeps the tagger within its arrays; what a model has to be, the reader of model files says.
+// The tagger of column files. Arrays may be any buffers, so that a model file is used where it lies, without NumPy.
+// What is checked here keeps the tagger within its arrays; what a model has to be, the reader of model files says.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>

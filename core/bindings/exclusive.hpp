@@ -1,4 +1,5 @@
-// One caller at a time: a run works without Python's lock, so a second thread could enter it in the middle of an update.
+// One caller at a time: a run works without Python's lock, so a second thread could enter it in the middle of an
+// update.
 #pragma once
 
 #include <mutex>

@@ -1,8 +1,8 @@
-// Binds a method: a class template Method<F> with a struct Method<F>::Options. Python sees a function of the method's name
-// that takes a field and the options by keyword, and returns a run.
+// Binds a method: a class template Method<F> with a struct Method<F>::Options. Python sees a function of the method's
+// name that takes a field and the options by keyword, and returns a run.
 //
-// Every method is compiled for GeneralField, which every field is. A method in whose steps virtual calls would be felt is
-// also compiled for the types of fields that are listed beside it.
+// Every method is compiled for GeneralField, which every field is. A method in whose steps virtual calls would be felt
+// is also compiled for the types of fields that are listed beside it.
 #pragma once
 
 #include <nanobind/stl/unique_ptr.h>

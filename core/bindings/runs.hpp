@@ -1,5 +1,5 @@
-// What Python sees of a run, whatever its method and its field: a class for all methods on the dual, one for those on the
-// primal. A run is a state: Python decides how long it works and when it stops.
+// What Python sees of a run, whatever its method and its field: a class for all methods on the dual, one for those on
+// the primal. A run is a state: Python decides how long it works and when it stops.
 #pragma once
 
 #include <utility>

@@ -1,8 +1,8 @@
 // Entropies of single cliques, and what an ascent of the dual needs of them: a candidate to move to, and how far to go.
 //
 // A clique is a node, whose marginals are K numbers, or an edge, whose K x K marginals are followed by their sums over
-// either end. With g the slope of everything but the entropy, which curves along delta by `quadratic`, the clique's part of
-// the dual along delta = nu - mu is
+// either end. With g the slope of everything but the entropy, which curves along delta by `quadratic`, the clique's
+// part of the dual along delta = nu - mu is
 //     f(gamma) = H(mu + gamma delta) + gamma <g, delta> - gamma^2 / 2 * quadratic.
 //
 //   Entropic   counts times Shannon entropies: of a node tau H(mu); of an edge kappa H(mu) - a H(first) - b H(second),
@@ -28,8 +28,8 @@ struct CliqueCount {
     double own, first = 0.0, second = 0.0;
 };
 
-// A clique as the entropies see it: `pairs` numbers, then two ends of `labels` numbers each, or none (of a node). Tables are
-// padded by zeros to whole vectors: most are so small that a remainder would be all there is.
+// A clique as the entropies see it: `pairs` numbers, then two ends of `labels` numbers each, or none (of a node).
+// Tables are padded by zeros to whole vectors: most are so small that a remainder would be all there is.
 struct CliqueShape {
     Index pairs, labels;
     Index size() const { return pairs + 2 * labels; }
@@ -50,9 +50,9 @@ struct CliquePoint {
 // Stands for the logarithm of nothing; unlike -inf it can be multiplied by zero.
 inline constexpr double kExcluded = -1e300;
 
-// x_k = max(0, x_k - t), with t such that their sum is 1 (Held, Wolfe and Crowder, 1974). The largest is taken off first: t
-// does not matter to what is added to all of them, and in large numbers the 1 would be lost. What is no number stays none:
-// it cannot be sorted.
+// x_k = max(0, x_k - t), with t such that their sum is 1 (Held, Wolfe and Crowder, 1974). The largest is taken off
+// first: t does not matter to what is added to all of them, and in large numbers the 1 would be lost. What is no number
+// stays none: it cannot be sorted.
 inline void project_to_simplex(Index n, double* x, std::vector<double>& sorted) {
     subtract_maximum(n, x);
     if (!std::all_of(x, x + n, [](double number) { return std::isfinite(number); })) {
@@ -133,8 +133,8 @@ class Entropic {
     }
 
    private:
-    // A state that comes from nothing has an infinite slope, and an infinite curvature. Next to a candidate near a vertex the
-    // curvature is so large that Newton's method would believe to have arrived.
+    // A state that comes from nothing has an infinite slope, and an infinite curvature. Next to a candidate near a
+    // vertex the curvature is so large that Newton's method would believe to have arrived.
     static constexpr double kLeastStart = 1e-6, kMostStart = 0.95;
 
     struct Ranges {

@@ -26,8 +26,8 @@ struct ElasticNet {
 
     double value(double u) const { return l1 * std::abs(u) + 0.5 * l2 * u * u; }
 
-    // Proximal steps u <- argmin_z |z - u|^2 / 2 + eta R(z) = soft(u, eta l1) / (1 + eta l2), several in a row, of which eta
-    // may change: then |u| + l1/l2 falls by the factor 1 / (1 + eta l2) each, until u is zero and stays.
+    // Proximal steps u <- argmin_z |z - u|^2 / 2 + eta R(z) = soft(u, eta l1) / (1 + eta l2), several in a row, of
+    // which eta may change: then |u| + l1/l2 falls by the factor 1 / (1 + eta l2) each, until u is zero and stays.
     // `log_growth` is the sum of log(1 + eta l2), `total` that of eta.
     double shrunk(double u, double log_growth, double total) const {
         const double decay = std::exp(-log_growth);
@@ -46,8 +46,8 @@ struct ElasticNet {
     Look look(Index n, const double* u, const double* g, double losses, Team& team, Allowance&& allowance) const;
 
    private:
-    // A weight's part in P - D at t = 1, times 2 l2; never negative. Where u and v - l1 sign(u) have the same sign, or u is
-    // zero, it is the square of the pseudo-gradient; elsewhere it is less.
+    // A weight's part in P - D at t = 1, times 2 l2; never negative. Where u and v - l1 sign(u) have the same sign, or
+    // u is zero, it is the square of the pseudo-gradient; elsewhere it is less.
     double twice_gap(double u, double v, double g) const {
         if (u == 0.0) return soft(g) * soft(g);
         if (std::copysign(v, u) == v && std::abs(v) > l1) {
@@ -76,8 +76,8 @@ class ScaledDual {
         if (std::abs(v) > penalty_.l1) large_[chunk].push_back(std::abs(v));
     }
 
-    // The largest bound. at_one: the value for t = 1 where it is known with more digits, otherwise NaN. `allowance`: how far
-    // rounding may have moved an entry of v.
+    // The largest bound. at_one: the value for t = 1 where it is known with more digits, otherwise NaN. `allowance`:
+    // how far rounding may have moved an entry of v.
     double best(double rise, double at_one, double allowance, Team& team) const {
         if (!(rise > 0.0)) return rise <= 0.0 ? 0.0 : rise;  // t = 0: no loss is negative
         const double l1 = penalty_.l1, l2 = penalty_.l2;

@@ -22,8 +22,8 @@ struct Segmentwise {
     double curvature = 0.0;  // sum count sum delta^2 / mu_gamma, where asked for
 };
 
-// All that Newton's method needs at gamma, and the entropy there, in one pass over the table; without the curvature it is
-// a quarter cheaper. mu may be kept as float or as double; the arithmetic is in double.
+// All that Newton's method needs at gamma, and the entropy there, in one pass over the table; without the curvature it
+// is a quarter cheaper. mu may be kept as float or as double; the arithmetic is in double.
 template <bool kCurvature, class SegmentRange, class Number>
 Segmentwise evaluate_segments(const SegmentRange& segments, const Number* mu, const double* delta, double gamma) {
     Segmentwise total;
@@ -123,9 +123,11 @@ LineSearchResult newton_line_search(const Dual& dual, double subprecision, doubl
 // Where the root of phi should be, from what is known without a pass over the table: phi(1) = -quadratic, and the
 // integral of phi + gamma quadratic is the gap. Two shapes have these. Near the optimum phi is linear,
 //     phi(gamma) = 2 gap (1 - gamma) - gamma quadratic,
-// with the root 2 gap / (2 gap + quadratic). Far from it mu is close to a single labelling, which has e^-gap under nu, and
+// with the root 2 gap / (2 gap + quadratic). Far from it mu is close to a single labelling, which has e^-gap under nu,
+// and
 //     phi(gamma) = (1 - e^-gap) log((1 - gamma + gamma e^-gap) / (gamma e^-gap)) - gamma quadratic.
-// One step of Newton's method from the first root, on a mean of the two that goes over from one to the other at gaps of 2.
+// One step of Newton's method from the first root, on a mean of the two that goes over from one to the other at gaps of
+// 2.
 inline double expected_step(double gap, double quadratic) {
     const double linear = 2.0 * gap / (2.0 * gap + quadratic);
     const double far = gap / (2.0 + gap), lost = -std::expm1(-gap), kept = 1.0 - linear * lost;
@@ -135,11 +137,12 @@ inline double expected_step(double gap, double quadratic) {
     return step > 0.0 && step < 1.0 ? step : linear;
 }
 
-// Mostly the expected step will do. The parabola through f(0) and f(gamma) with the slope phi(gamma) there has its top at
+// Mostly the expected step will do. The parabola through f(0) and f(gamma) with the slope phi(gamma) there has its top
+// at
 //     gamma + gamma^2 phi(gamma) / (2 (f(gamma) - f(0) - gamma phi(gamma))),
 // which tells without a curvature; only where that is too far away does Newton's method begin, at the top. On a single
-// clique the parabola is at most twice as curved as f is at gamma, for KL <= chi^2: the true top is at most about twice as
-// far as it says.
+// clique the parabola is at most twice as curved as f is at gamma, for KL <= chi^2: the true top is at most about twice
+// as far as it says.
 template <class SegmentRange, class Number>
 LineSearchResult newton_line_search(const DualAlong<SegmentRange, Number>& dual, double subprecision) {
     if (!(dual.gap > 0.0)) return dual.stay();

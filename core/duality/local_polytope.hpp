@@ -7,10 +7,10 @@
 
 namespace dualfield {
 
-// Gives a K x K table the sums `first` over its rows' columns and `second` over its columns' rows, both distributions. A few
-// of Sinkhorn's rounds bring it near; then rows and columns that still have too much are scaled down, and what is missing
-// is added as a product (Altschuler, Weed and Rigollet, 2017), so that the sums are right to the last digit and nothing is
-// negative.
+// Gives a K x K table the sums `first` over its rows' columns and `second` over its columns' rows, both distributions.
+// A few of Sinkhorn's rounds bring it near; then rows and columns that still have too much are scaled down, and what is
+// missing is added as a product (Altschuler, Weed and Rigollet, 2017), so that the sums are right to the last digit and
+// nothing is negative.
 class Transport {
    public:
     void repair(Index K, const double* first, const double* second, double* table) {

@@ -53,10 +53,10 @@ struct OwnAttributes {
     }
 };
 
-// How the feature counts of a block are kept: as rows, first those of its nodes, and then one for each attribute that the
-// nodes alone do not give, since it occurs more than once in the block, or with a value other than one, or where there
-// are very many. A *target* says which row is added to the weights of which attribute; the targets of a block are in the
-// order of their attributes.
+// How the feature counts of a block are kept: as rows, first those of its nodes, and then one for each attribute that
+// the nodes alone do not give, since it occurs more than once in the block, or with a value other than one, or where
+// there are very many. A *target* says which row is added to the weights of which attribute; the targets of a block are
+// in the order of their attributes.
 class BlockRows {
    public:
     struct Target {
@@ -206,8 +206,8 @@ class BlockRows {
     // The first attribute of a part.
     std::int32_t first_of(Index part, Index count) const { return bounds_[part * kShares / count]; }
 
-    // Bounds between attributes, so that each share takes about as long: its entries, its targets, and the rows of weights
-    // that are seldom used, which have left the cache by then, the more so the longer they are.
+    // Bounds between attributes, so that each share takes about as long: its entries, its targets, and the rows of
+    // weights that are seldom used, which have left the cache by then, the more so the longer they are.
     void divide(const std::vector<Seen>& seen, Index weights) {
         constexpr Index kSeldom = 64;
         const Index fetched = 1 + weights / (4 * std::max(std::ssize(seen), std::ptrdiff_t{1}));

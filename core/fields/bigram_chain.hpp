@@ -1,8 +1,9 @@
-// A chain whose transitions depend on what is observed: to the score of a chain, each pair of neighbours adds the weights
-// that its attributes have with the pair of labels.
+// A chain whose transitions depend on what is observed: to the score of a chain, each pair of neighbours adds the
+// weights that its attributes have with the pair of labels.
 //
 // Weights:  [ those of the chain | attribute x pair of labels ].
-// Compact:  [ that of the chain | the block's attributes x pairs ], see bigram_features.hpp; for an oracle it becomes a matrix
+// Compact:  [ that of the chain | the block's attributes x pairs ], see bigram_features.hpp; for an oracle it becomes a
+// matrix
 //           for each edge.
 // Table:    that of the chain.
 #pragma once

@@ -1,8 +1,9 @@
-// The part of a chain that depends on what is observed at a pair of neighbours: weights for (attribute, pair of labels), the
-// potentials they give to the edges of a block, and the counts that marginals give to them.
+// The part of a chain that depends on what is observed at a pair of neighbours: weights for (attribute, pair of
+// labels), the potentials they give to the edges of a block, and the counts that marginals give to them.
 //
-// With B_b the weights of attribute b and x_tb its value at position t, the edge from t - 1 to t has, beside the weight of the
-// transition itself, the potentials sum_b x_tb B_b. A block keeps numbers by attribute, one for each weight that it touches:
+// With B_b the weights of attribute b and x_tb its value at position t, the edge from t - 1 to t has, beside the weight
+// of the transition itself, the potentials sum_b x_tb B_b. A block keeps numbers by attribute, one for each weight that
+// it touches:
 //     m_b[pair] = sum_t x_tb mu_t[pair],    so that    sum_t <sum_b x_tb B_b, mu_t> = sum_b <B_b, m_b>.
 // Where few pairs have a weight that is far less than a matrix for every edge.
 #pragma once
@@ -13,8 +14,8 @@
 
 namespace dualfield {
 
-// Which pairs of labels, as flat indices from * K + to, have a weight with each attribute, and where: the same pairs with
-// all, or a list with each.
+// Which pairs of labels, as flat indices from * K + to, have a weight with each attribute, and where: the same pairs
+// with all, or a list with each.
 class PairRows {
    public:
     struct Row {
@@ -48,7 +49,8 @@ class PairRows {
 
 class BigramFeatures {
    public:
-    // Position t of a block has the attributes of the edge from t - 1; the first has none. Needs `rows` as long as it lives.
+    // Position t of a block has the attributes of the edge from t - 1; the first has none. Needs `rows` as long as it
+    // lives.
     BigramFeatures(Attributes data, const PairRows& rows) : data_(data), rows_(rows) {
         blocks_.reserve(data.blocks + 1);
         blocks_.push_back(0);

@@ -382,9 +382,10 @@ class Chain {
         for (Index t = 0; t < T; ++t) theta[t * K + y[t]] = strength_of(K, epsilon);
     }
 
-    // Packed: [ T x K nodes | one number for each transition that has a weight ]; a single node has nothing of transitions.
-    // The potentials of all other transitions are one constant, taken to be zero; their marginals share what the former leave
-    // of T - 1.
+    // Packed: [ T x K nodes | one number for each transition that has a weight ]; a single node has nothing of
+    // transitions.
+    // The potentials of all other transitions are one constant, taken to be zero; their marginals share what the former
+    // leave of T - 1.
     Index packed_size(Index i) const { return length(i) * labels() + packed_transitions(i); }
 
     DUALFIELD_ONCE void pack_potentials(Index i, double* theta) const {

@@ -13,8 +13,8 @@ class ChainField : public GeneralField {
    public:
     Index length(Index i) const { return positions_before(i + 1) - positions_before(i); }
 
-    // The potentials of block i for an oracle; `buffer` holds what theta does not. Where labellings are constrained, -inf
-    // for what is impossible.
+    // The potentials of block i for an oracle; `buffer` holds what theta does not. Where labellings are constrained,
+    // -inf for what is impossible.
     virtual ChainPotentials potentials(Index i, const double* theta, std::vector<double>& buffer) const = 0;
     virtual bool constrained() const { return false; }
 };
@@ -26,8 +26,8 @@ auto with_oracle(const ChainField& field, Body&& body) {
     return body(ConstrainedForwardBackward());
 }
 
-// A chain of which every labelling is possible. Other fields are made of it: those with constraints, or with attributes of
-// pairs.
+// A chain of which every labelling is possible. Other fields are made of it: those with constraints, or with attributes
+// of pairs.
 class FreeChain : public ChainField {
    public:
     virtual const Attributes& attributes() const = 0;

@@ -1,7 +1,7 @@
 // A field seen clique by clique: the nodes and edges of its blocks, each with potentials linear in the weights.
 //
-// Solvers that never call an oracle work on this view: a step moves the pseudo-marginals of one node or one edge, and needs
-// the potentials of that clique, Psi_c^T w, and the image of its change in the weights, Psi_c delta.
+// Solvers that never call an oracle work on this view: a step moves the pseudo-marginals of one node or one edge, and
+// needs the potentials of that clique, Psi_c^T w, and the image of its change in the weights, Psi_c delta.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ class CliqueView {
     virtual void score_node(Index i, Index v, const double* w, double* theta) const = 0;
     virtual void score_edge(Index i, Index e, const double* w, double* theta) const = 0;
 
-    // |Psi_c delta|^2 of a change of a clique's marginals, and w += a Psi_c delta. Of an edge, pull writes to `counts`, K x K
-    // numbers at most, what apply reads.
+    // |Psi_c delta|^2 of a change of a clique's marginals, and w += a Psi_c delta. Of an edge, pull writes to `counts`,
+    // K x K numbers at most, what apply reads.
     virtual double pull_node(Index i, Index v, const double* delta) const = 0;
     virtual double pull_edge(Index i, Index e, const double* delta, double* counts) const = 0;
     virtual void apply_node(Index i, Index v, double a, const double* delta, double* w) const = 0;

@@ -1,7 +1,8 @@
-// The weights of larger cliques, given explicitly: for each size n that occurs one tensor over the labels of n nodes, K^n
-// weights, which all cliques of that size share.
+// The weights of larger cliques, given explicitly: for each size n that occurs one tensor over the labels of n nodes,
+// K^n weights, which all cliques of that size share.
 //
-// A block's potentials of cliques are these weights themselves, and its marginals the sums over its cliques of each size.
+// A block's potentials of cliques are these weights themselves, and its marginals the sums over its cliques of each
+// size.
 #pragma once
 
 #include <algorithm>

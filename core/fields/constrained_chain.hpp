@@ -1,6 +1,7 @@
 // A chain of which only some labellings are allowed: p(y | x) ~ exp(score) over those, nothing elsewhere.
 //
-// What is allowed: the first and the last label, the pairs of neighbouring labels, and at each position some of the labels.
+// What is allowed: the first and the last label, the pairs of neighbouring labels, and at each position some of the
+// labels.
 // Weights and features are those of the chain that it is made of. Potentials stay finite here, so that <potentials,
 // marginals> is a number; the forbidden ones become -inf on their way to an oracle, which gives exact zeros back.
 #pragma once

@@ -1,6 +1,8 @@
-// The weights of edges: for each edge feature a matrix over pairs of labels, in which pairs may share a weight or have none.
+// The weights of edges: for each edge feature a matrix over pairs of labels, in which pairs may share a weight or have
+// none.
 //
-// A block's potentials and marginals of edges are kept by feature, [ feature x K x K ]: with x_ef the features of edge e,
+// A block's potentials and marginals of edges are kept by feature, [ feature x K x K ]: with x_ef the features of edge
+// e,
 //     theta_e = sum_f x_ef theta_f,    m_f = sum_e x_ef mu_e,    so  <theta_e, mu_e> summed over e  =  <theta_f, m_f> over f.
 // Without features there is one, of value 1.
 #pragma once

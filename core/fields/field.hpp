@@ -50,15 +50,16 @@ concept Field = requires(const F& field, typename F::Workspace workspace, typena
     { field.true_score(i, input) } -> std::same_as<double>;
 
     // pull: the expected feature counts of a compact vector, merged over the block, with their squared norm;
-    // apply: w += a * direction, all of it or one of several disjoint parts of the weights; product: <w, direction> over a part. project: the potentials of the direction's block under the direction as weights.
+    // apply: w += a * direction, all of it or one of several disjoint parts of the weights; product: <w, direction>
+    // over a part. project: the potentials of the direction's block under the direction as weights.
     { field.pull(i, input, direction) } -> std::same_as<double>;
     { field.apply(output, number, direction) };
     { field.apply(output, number, direction, Part{}) };
     { field.product(input, direction, Part{}) } -> std::same_as<double>;
     { field.project(direction, output) };
 
-    // The weights that a block touches, all of them or those of a part, or the weights of all blocks, as body(start, length)
-    // of disjoint ranges: without parts, those of two blocks are the same range or have nothing in common.
+    // The weights that a block touches, all of them or those of a part, or the weights of all blocks, as body(start,
+    // length) of disjoint ranges: without parts, those of two blocks are the same range or have nothing in common.
     {
         field.for_each_range_of(i, [](Index, Index) {})
     };
@@ -81,29 +82,31 @@ concept DualField = Field<F> && requires(const F& field, Index i, double* output
     { field.radius_bound(i) } -> std::same_as<double>;  // not below R_i
 };
 
-// A field whose potentials and counts several threads can find together, each of its own part of the weights: then no core
-// waits for weights that another one wrote last.
+// A field whose potentials and counts several threads can find together, each of its own part of the weights: then no
+// core waits for weights that another one wrote last.
 template <class F>
 concept PartedField =
     Field<F> && requires(const F& field, const typename F::Own& own, Index i, const double* input, double* output,
                          double number, std::vector<std::vector<double>> parts, std::vector<double> scratch) {
-        // own: what a part has of all blocks. score_part: what its weights give to block i, in so many numbers; join_parts:
-        // the potentials, from what all parts give.
+        // own: what a part has of all blocks. score_part: what its weights give to block i, in so many numbers;
+        // join_parts: the potentials, from what all parts give.
         { field.own(Part{}) } -> std::same_as<typename F::Own>;
         { field.part_size(i) } -> std::same_as<Index>;
         { field.score_part(own, i, input, output) };
         { field.join_parts(i, input, parts, output) };
-        // Over the weights of the part, with the feature counts of a compact vector: w += a * counts, which is what pull()
-        // and apply() do, without the norm; and <w, counts>.
+        // Over the weights of the part, with the feature counts of a compact vector: w += a * counts, which is what
+        // pull() and apply() do, without the norm; and <w, counts>.
         { field.add_part(own, i, input, number, output) };
         { field.product_part(own, i, input, input, scratch) } -> std::same_as<double>;
-        // Into the cache, what score_part needs of block i: 1, where its attributes are; 2, the attributes; and what pull needs.
+        // Into the cache, what score_part needs of block i: 1, where its attributes are; 2, the attributes; and what
+        // pull needs.
         { field.template prefetch_part<1>(own, i) };
         { field.template prefetch_part<2>(own, i) };
         { field.prefetch_counts(i) };
     };
 
-// A field that can fetch what a step looks at in block i into the cache, one step after the other: 0, where its positions are;
+// A field that can fetch what a step looks at in block i into the cache, one step after the other: 0, where its
+// positions are;
 // 1, where their attributes are; 2, the attributes.
 template <class F>
 concept FetchedField = Field<F> && requires(const F& field, Index i) {
@@ -146,13 +149,13 @@ concept TableField = DualField<F> && requires(const F& field, typename F::Worksp
 // What solvers need that keep potentials: the mixture of two blocks' potentials is again one compact vector.
 template <class F>
 concept PotentialField = DualField<F> && requires(const F& field, Index i, double* output, double number) {
-    // The potentials of independent nodes, each wrong with probability epsilon. (Where labels are constrained: of those that
-    // are allowed.)
+    // The potentials of independent nodes, each wrong with probability epsilon. (Where labels are constrained: of those
+    // that are allowed.)
     { field.initial_potentials(i, number, output) };
 
-    // Potentials and marginals in less room, where some entries follow from others. Packing changes potentials by constants at
-    // most, and entries of marginals only where potentials are constant: no distribution, entropy, feature count or
-    // product of the two changes. All of it in place.
+    // Potentials and marginals in less room, where some entries follow from others. Packing changes potentials by
+    // constants at most, and entries of marginals only where potentials are constant: no distribution, entropy, feature
+    // count or product of the two changes. All of it in place.
     { field.packed_size(i) } -> std::same_as<Index>;
     { field.pack_potentials(i, output) };
     { field.pack_marginals(i, output) };
@@ -184,8 +187,8 @@ std::vector<Index> active_blocks(const F& field) {
     return active;
 }
 
-// An order of `count` blocks for threads that take the next one when they are free: the longest first, so that none waits
-// long at the end.
+// An order of `count` blocks for threads that take the next one when they are free: the longest first, so that none
+// waits long at the end.
 template <class F, class BlockOf>
 void longest_first(const F& field, Index count, BlockOf&& block_of, std::vector<Index>& order) {
     order.resize(count);

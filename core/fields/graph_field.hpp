@@ -1,8 +1,8 @@
 // What fields on pairwise graphs have in common, whatever their inference: data, weights, features and counts.
 //
 // Block i is a graph of V nodes with K labels each, whose edges are directed as given. Its score sums, over nodes, the
-// weights of the (attribute, label) pairs and the label's bias; over edges, for each of their features, the weight of the
-// pair of labels; over larger cliques, where there are any, the weight of their labels.
+// weights of the (attribute, label) pairs and the label's bias; over edges, for each of their features, the weight of
+// the pair of labels; over larger cliques, where there are any, the weight of their labels.
 //
 // Weights:  [ attribute x label | edge feature x parameter | clique size x K^size | bias ].
 // Compact:  [ V x K nodes | edge feature x K x K | clique size x K^size ].

@@ -2,8 +2,8 @@
 // maximum over the local polytope with entropies that are simply added up.
 //
 // The log-partition is replaced by the approximation's, whose derivative by the potentials is its marginals once it has
-// converged. So the objective has a gradient, and every solver on the primal runs; the dual of an exact likelihood is not
-// that of this objective.
+// converged. So the objective has a gradient, and every solver on the primal runs; the dual of an exact likelihood is
+// not that of this objective.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ namespace dualfield {
 
 enum class Inference { kBeliefPropagation, kTreeReweighted, kMeanField, kShannon, kGini };
 
-// What inference over the local polytope may be told: by what entropies of nodes and edges count (kShannon, kGini), or the
-// probabilities of all edges of all blocks in a mixture of forests (kTreeReweighted), null to choose them.
+// What inference over the local polytope may be told: by what entropies of nodes and edges count (kShannon, kGini), or
+// the probabilities of all edges of all blocks in a mixture of forests (kTreeReweighted), null to choose them.
 struct EntropyOptions {
     double node_count = 1.0, edge_count = 1.0;
     const double* edge_probabilities = nullptr;
@@ -62,7 +62,8 @@ class LoopyGraph : public GraphField {
         return found.upper_bound + rounding_allowance(found.magnitude);
     }
 
-    // Whether the relaxed log-partition has both sides: it is the maximum of something concave over marginals that agree.
+    // Whether the relaxed log-partition has both sides: it is the maximum of something concave over marginals that
+    // agree.
     bool has_sides() const { return !counts_.empty(); }
 
     struct Sides {
@@ -70,8 +71,8 @@ class LoopyGraph : public GraphField {
         double magnitude;  // what rounding acts on in either
     };
 
-    // The relaxed log-partition from both sides, whether or not inference has converged: the oracle's upper bound, and the
-    // value of its marginals, made to agree, whose counts are m.
+    // The relaxed log-partition from both sides, whether or not inference has converged: the oracle's upper bound, and
+    // the value of its marginals, made to agree, whose counts are m.
     Sides sides(Index i, const double* theta, double* m, Workspace& workspace) const {
         auto& scratch = workspace.as<Scratch>();
         const Index K = labels(), square = K * K;

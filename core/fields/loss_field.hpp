@@ -1,8 +1,8 @@
 // A field that is nothing but losses: c_i times a function of the weights with its gradient, given from outside.
 //
-// The potentials of a block are the weights themselves, its "log-partition" is its loss, and its "marginals" are the gradient
-// of that: then every method on the primal minimises l2/2 |w|^2 + sum_i c_i loss_i(w), and the certificate holds if the
-// losses are convex.
+// The potentials of a block are the weights themselves, its "log-partition" is its loss, and its "marginals" are the
+// gradient of that: then every method on the primal minimises l2/2 |w|^2 + sum_i c_i loss_i(w), and the certificate
+// holds if the losses are convex.
 #pragma once
 
 #include <vector>

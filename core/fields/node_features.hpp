@@ -1,9 +1,9 @@
-// The part of a field that its nodes have: weights for (attribute, label) pairs, the potentials they give to the nodes of a
-// block, and the counts that marginals give to them.
+// The part of a field that its nodes have: weights for (attribute, label) pairs, the potentials they give to the nodes
+// of a block, and the counts that marginals give to them.
 //
-// A block's rows of K potentials or marginals lie next to each other. Vectors are added over whole pieces of eight where
-// there are eight labels or more, so a row may be read, and written before it is filled, a few numbers past its end: after
-// the last node there must be room for K * K numbers.
+// A block's rows of K potentials or marginals lie next to each other. Vectors are added over whole pieces of eight
+// where there are eight labels or more, so a row may be read, and written before it is filled, a few numbers past its
+// end: after the last node there must be room for K * K numbers.
 #pragma once
 
 #include <vector>
@@ -53,11 +53,13 @@ class NodeFeatures {
         for (Index t = 0; t < length(i); ++t) axpy(labels_, 1.0, bias, theta + t * labels_);
     }
 
-    // What the attributes whose weights belong to a part give to the nodes: those of all parts add up to the potentials.
+    // What the attributes whose weights belong to a part give to the nodes: those of all parts add up to the
+    // potentials.
     void score_part(const OwnAttributes& own, Index i, const double* w, double* theta) const {
         score_of(own.view(data_), rows_.start(own.end), i, w, theta);
     }
-    // w += a * the counts of rows m, over those attributes: entry by entry, where nobody asks for the norm of the counts.
+    // w += a * the counts of rows m, over those attributes: entry by entry, where nobody asks for the norm of the
+    // counts.
     void add_part(const OwnAttributes& own, Index i, const double* m, double a, double* w) const {
         const Attributes data = own.view(data_);
         const Index pieces = (labels_ + 7) / 8;
@@ -153,8 +155,8 @@ class NodeFeatures {
             if (rows_.length(a) > 0) body(rows_.start(a), rows_.length(a));
     }
 
-    // The square of the largest norm that the counts of one labelling can have: an attribute a has, over the nodes of any
-    // label, at most the count sum_t |x_ta|, and the squares of parts add up to at most the square of the whole.
+    // The square of the largest norm that the counts of one labelling can have: an attribute a has, over the nodes of
+    // any label, at most the count sum_t |x_ta|, and the squares of parts add up to at most the square of the whole.
     double largest_squared_norm(Index i) const {
         std::vector<double> counts(block_rows_.shared(i), 0.0);
         Index once = 0;
@@ -226,7 +228,8 @@ class NodeFeatures {
     // The weights of attributes, those of `data_` or some of them, whose weights end at `readable`.
     void score_of(const Attributes& data, Index readable, Index i, const double* w, double* theta) const {
         if (labels_ < 8) return score_few(data, i, w, theta);
-        // A node whose row takes more than one group of pieces is finished before the next begins, as its weights are at hand.
+        // A node whose row takes more than one group of pieces is finished before the next begins, as its weights are
+        // at hand.
         const Index T = length(i), step = stride_ / 8 <= kMostPieces ? T : 1;
         for (Index t = 0; t < T; t += step)
             for_each_group(stride_ / 8, [&]<Index B>(Index first) {
@@ -234,8 +237,8 @@ class NodeFeatures {
             });
     }
 
-    // The B pieces from `first` on of nodes t to end. All that the loop looks at is a local variable: what it might have
-    // written to, as far as a compiler can tell, would be read again for every entry.
+    // The B pieces from `first` on of nodes t to end. All that the loop looks at is a local variable: what it might
+    // have written to, as far as a compiler can tell, would be read again for every entry.
     template <Index B>
     void score_nodes(const Attributes& data, Index readable, Index i, Index t, Index end, Index first, const double* w,
                      double* theta) const {

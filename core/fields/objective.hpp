@@ -25,8 +25,8 @@ class Objective {
         magnitude_ = 0.0;
     }
 
-    // Adds the losses of some blocks and, where `gradient` is not null, their gradients c_i (E_w F - F_i), on the threads of
-    // a team. Sums are taken in the order of the blocks, so that they do not depend on the threads.
+    // Adds the losses of some blocks and, where `gradient` is not null, their gradients c_i (E_w F - F_i), on the
+    // threads of a team. Sums are taken in the order of the blocks, so that they do not depend on the threads.
     virtual void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) = 0;
     void add(Index i, const double* w, double* gradient) {
         Team alone(1);
@@ -87,8 +87,8 @@ class ObjectiveOn final : public Objective {
         double weight, loss, magnitude;
     };
 
-    // What rounding acts on in scores of this magnitude. A score that is wrong by more than a millionth makes probabilities
-    // that are wrong by as large a share, and with them the products of scores and probabilities.
+    // What rounding acts on in scores of this magnitude. A score that is wrong by more than a millionth makes
+    // probabilities that are wrong by as large a share, and with them the products of scores and probabilities.
     static double doubtful(double magnitude) {
         constexpr double kSound = 1e-6;
         const double share = rounding_allowance(magnitude);

@@ -24,9 +24,9 @@ class OwnParts {
         return *owned_[member];
     }
 
-    // What one member hands over of a block for all to take, each over its own weights: marginals m, of which each finds its
-    // part of the counts, or where the field has no parts the counts. m itself stays with the member that found it, whose
-    // next block would otherwise wait for memory that others read.
+    // What one member hands over of a block for all to take, each over its own weights: marginals m, of which each
+    // finds its part of the counts, or where the field has no parts the counts. m itself stays with the member that
+    // found it, whose next block would otherwise wait for memory that others read.
     struct Counts {
         std::vector<double> marginals;
         typename F::Direction direction;

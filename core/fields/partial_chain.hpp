@@ -1,10 +1,10 @@
-// A chain whose labels are known in part: at each position a set of candidates, one of which is right. With Y_i the allowed
-// labellings among the candidates, the loss of a block is
+// A chain whose labels are known in part: at each position a set of candidates, one of which is right. With Y_i the
+// allowed labellings among the candidates, the loss of a block is
 //     log Z_i - log Z_i(Y_i) = -log sum over y in Y_i of p(y | x_i),
 // its gradient E F - E[F | Y_i], its Hessian Cov(F) - Cov(F | Y_i): it is not convex, so there is no dual.
 //
-// Solvers on the primal take the marginals less those of the truth, and the log-partition less the truth's score. Here both
-// come as differences already: infer() gives m - m(Y_i) and log Z - log Z(Y_i), and the truth is nothing.
+// Solvers on the primal take the marginals less those of the truth, and the log-partition less the truth's score. Here
+// both come as differences already: infer() gives m - m(Y_i) and log Z - log Z(Y_i), and the truth is nothing.
 #pragma once
 
 #include "fields/constrained_chain.hpp"
@@ -15,8 +15,8 @@ class PartialChain final : public ConstrainedChain {
     using Base = ConstrainedChain;
 
    public:
-    // candidates: all positions x K, true for what a label may be, beside what is allowed. Where there is one, it is the
-    // chain's own label.
+    // candidates: all positions x K, true for what a label may be, beside what is allowed. Where there is one, it is
+    // the chain's own label.
     PartialChain(const FreeChain& chain, const AllowedLabels& allowed, const bool* candidates)
         : Base(chain, allowed, false) {
         const Index K = chain.labels(), size = chain.positions_before(chain.blocks()) * K;

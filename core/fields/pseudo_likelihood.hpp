@@ -1,8 +1,8 @@
 // Pseudo-likelihood on pairwise graphs: every node given the true labels of its neighbours.
 //
-// A block is one node v, a multinomial logistic regression whose potentials are those of its attributes and bias plus, for
-// each edge to a neighbour u, the row or column of the edge's matrix that belongs to y_u. The weights are those of the
-// graph: the one of an edge serves both of its ends. Compact vector and table are both the K marginals.
+// A block is one node v, a multinomial logistic regression whose potentials are those of its attributes and bias plus,
+// for each edge to a neighbour u, the row or column of the edge's matrix that belongs to y_u. The weights are those of
+// the graph: the one of an edge serves both of its ends. Compact vector and table are both the K marginals.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,8 @@
 // What is proven of a relaxed objective at given weights, whether or not inference has converged.
 //
-// With U_i and L_i the sides of the relaxed log-partition of block i (loopy_graph.hpp), L_i the value of marginals mu_i that
-// agree, any other weights w' have log Z_i(w') >= <theta_i(w'), mu_i> + H(mu_i). So with g the gradient that the mu_i give,
+// With U_i and L_i the sides of the relaxed log-partition of block i (loopy_graph.hpp), L_i the value of marginals mu_i
+// that agree, any other weights w' have log Z_i(w') >= <theta_i(w'), mu_i> + H(mu_i). So with g the gradient that the
+// mu_i give,
 //     P(w) <= l2/2 |w|^2 + sum_i c_i (U_i - <theta_i, truth_i>),
 //     P(w') >= l2/2 |w|^2 + sum_i c_i (L_i - <theta_i, truth_i>) - |g|^2 / (2 l2)    for all w'.
 // Both are moved apart by what rounding may have done to them and to g.

@@ -26,8 +26,8 @@ class AllPairs {
     Index size() const { return attributes_ * labels_; }
     Index start(std::int32_t attribute) const { return attribute * labels_; }
 
-    // Fetches the weights of an attribute that is needed soon; before that, what tells where they are. Always inlined: a call
-    // of what does nothing but fetch counts as one without effect, and is removed.
+    // Fetches the weights of an attribute that is needed soon; before that, what tells where they are. Always inlined:
+    // a call of what does nothing but fetch counts as one without effect, and is removed.
     [[gnu::always_inline]] void prefetch(const double* w, std::int32_t attribute) const {
         const double* row = w + start(attribute);
         for (Index k = 0; k < labels_; k += 8) __builtin_prefetch(row + k);
@@ -48,8 +48,8 @@ class AllPairs {
         }
     }
 
-    // sums += value * w[attribute] over the B pieces of eight labels from piece `first` on; what lies beyond the last label
-    // is anything. Nothing is read from w + readable on: there another thread may be writing.
+    // sums += value * w[attribute] over the B pieces of eight labels from piece `first` on; what lies beyond the last
+    // label is anything. Nothing is read from w + readable on: there another thread may be writing.
     template <Index B>
     [[gnu::always_inline]] void gather(const double* w, std::int32_t attribute, double value, Index first,
                                        Index readable, Piece (&sums)[B]) const {
@@ -82,7 +82,8 @@ class AllPairs {
         axpy(stride, a, counts, out);
     }
 
-    // w[attribute] += a * counts, the row being B pieces, of which the last may not be whole; any number of them for B = 0.
+    // w[attribute] += a * counts, the row being B pieces, of which the last may not be whole; any number of them for B
+    // = 0.
     template <Index B = 0>
     [[gnu::always_inline]] void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
         if constexpr (B == 0) {
@@ -111,8 +112,8 @@ class ObservedPairs {
     static constexpr bool kAllPairs = false;
 
     // starts: attributes + 1 offsets into `labels`, the labels of each row in increasing order. Kept as one record per
-    // attribute, where its row starts and a bit for each of its labels: every visit of an attribute looks them up, so the
-    // fewer cache lines the better.
+    // attribute, where its row starts and a bit for each of its labels: every visit of an attribute looks them up, so
+    // the fewer cache lines the better.
     ObservedPairs(Index attributes, Index label_count, const Index* starts, const std::int32_t* labels)
         : attributes_(attributes),
           label_count_(label_count),
@@ -152,8 +153,8 @@ class ObservedPairs {
         __builtin_prefetch(records_ + attribute * (1 + words_));
     }
 
-    // Groups of pieces begin at a multiple of eight, which is where a word begins: so which word holds which piece is known
-    // when compiling, and the sums stay in registers.
+    // Groups of pieces begin at a multiple of eight, which is where a word begins: so which word holds which piece is
+    // known when compiling, and the sums stay in registers.
     template <Index B>
     [[gnu::always_inline]] void gather(const double* w, std::int32_t attribute, double value, Index first,
                                        Index /*readable*/, Piece (&sums)[B]) const {

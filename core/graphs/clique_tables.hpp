@@ -1,7 +1,7 @@
 // Arithmetic between the table of a clique and tables over some of its variables.
 //
-// A clique of n variables with K labels each has a table of K^n numbers, the last variable running fastest. A *factor* is
-// a table over a subset of them, in the same order: `positions` says where its variables stand in the clique.
+// A clique of n variables with K labels each has a table of K^n numbers, the last variable running fastest. A *factor*
+// is a table over a subset of them, in the same order: `positions` says where its variables stand in the clique.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ inline Index table_length(Index labels, Index variables) {
     return length;
 }
 
-// Goes through the clique's table in runs of `length` entries, each of which belongs either to one entry of the factor or
-// to as many: body(where the run starts, where its part of the factor starts, length, whether that is one entry).
+// Goes through the clique's table in runs of `length` entries, each of which belongs either to one entry of the factor
+// or to as many: body(where the run starts, where its part of the factor starts, length, whether that is one entry).
 template <class Body>
 void for_each_run(Index labels, Index variables, const std::int32_t* positions, Index count, Body&& body) {
     std::array<Index, kMostVariables> digit{}, step{};

@@ -1,9 +1,9 @@
-// Junction trees: a graph's nodes in overlapping cliques, arranged in a forest in which the cliques that share a node are
-// connected. Exact inference costs what the cliques' tables cost, K^size each.
+// Junction trees: a graph's nodes in overlapping cliques, arranged in a forest in which the cliques that share a node
+// are connected. Exact inference costs what the cliques' tables cost, K^size each.
 //
-// The cliques come from eliminating the nodes one by one: a node leaves with its neighbours, who then become neighbours of
-// each other. The next node is the one whose leaving adds fewest edges (min-fill); nodes with one neighbour or none, all
-// there is in a forest, leave first and add none.
+// The cliques come from eliminating the nodes one by one: a node leaves with its neighbours, who then become neighbours
+// of each other. The next node is the one whose leaving adds fewest edges (min-fill); nodes with one neighbour or none,
+// all there is in a forest, leave first and add none.
 #pragma once
 
 #include <algorithm>
@@ -188,8 +188,8 @@ class JunctionTree {
         return (d * (d - 1) - joined) / 2;
     }
 
-    // In reverse order of elimination, so that parents come first. The clique of v, {v} and the neighbours it left, hangs
-    // on the clique of the neighbour that left next; where it has all of that clique's nodes it replaces it.
+    // In reverse order of elimination, so that parents come first. The clique of v, {v} and the neighbours it left,
+    // hangs on the clique of the neighbour that left next; where it has all of that clique's nodes it replaces it.
     void build_cliques() {
         const Index n = eliminated();
         std::vector<Index> when(n), clique_of(n);

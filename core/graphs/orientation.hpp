@@ -1,12 +1,12 @@
 // The tree-reweighted entropy as a sum of concave terms, one for each clique.
 //
 // With rho_e the probability of edge e in a mixture of spanning forests, the tree-reweighted entropy is
-// sum_v H(Y_v) - sum_e rho_e I(Y_i; Y_j). A forest whose trees have roots writes the same as the entropies of its roots and
-// those of its nodes given their parents. Mixing over the forests, and in each over all roots of its trees alike,
+// sum_v H(Y_v) - sum_e rho_e I(Y_i; Y_j). A forest whose trees have roots writes the same as the entropies of its roots
+// and those of its nodes given their parents. Mixing over the forests, and in each over all roots of its trees alike,
 //     H = sum_v tau_v H(Y_v) + sum_{e = (i, j)} a_e H(Y_j | Y_i) + b_e H(Y_i | Y_j),    a_e + b_e = rho_e,
-// where tau_v is the probability that v is a root. All terms are concave in the marginals of their own clique, even where
-// neighbouring cliques disagree; where they agree, the sum is the tree-reweighted entropy. All tau_v are positive: they are
-// one over the size of the component of v.
+// where tau_v is the probability that v is a root. All terms are concave in the marginals of their own clique, even
+// where neighbouring cliques disagree; where they agree, the sum is the tree-reweighted entropy. All tau_v are
+// positive: they are one over the size of the component of v.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@
 
 namespace dualfield {
 
-// Entropies of cliques: H = sum_v node_v H(mu_v) + sum_e edge_e H(mu_e) - first_e H(mu_e's first) - second_e H(its second).
+// Entropies of cliques: H = sum_v node_v H(mu_v) + sum_e edge_e H(mu_e) - first_e H(mu_e's first) - second_e H(its
+// second).
 // Concave where no number is negative and edge_e >= first_e + second_e.
 struct CliqueCounts {
     std::vector<double> node, edge, first, second;
@@ -100,9 +101,9 @@ class OrientedForests {
     std::vector<double> below_;
 };
 
-// The same for given probabilities of the edges: a_e and b_e such that the tau_v are as even as can be. They are found edge by
-// edge, each time dividing rho_e so that the sums at its ends come as close as possible, which descends the sum of squares of
-// those sums. A tau_v that is not positive after that means that the probabilities are too large.
+// The same for given probabilities of the edges: a_e and b_e such that the tau_v are as even as can be. They are found
+// edge by edge, each time dividing rho_e so that the sums at its ends come as close as possible, which descends the sum
+// of squares of those sums. A tau_v that is not positive after that means that the probabilities are too large.
 inline CliqueCounts balanced_orientation(const PairwiseGraph& graph, const double* rho) {
     constexpr int kMostSweeps = 10000;
     constexpr double kStill = 1e-12;

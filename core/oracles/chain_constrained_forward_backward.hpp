@@ -1,9 +1,10 @@
 // Forward-backward on a chain where some labels and pairs are impossible, their potentials -inf.
 //
-// The recursions are those of chain_forward_backward.hpp: exp(-inf) is a zero, which stays out of every sum. What no longer holds
-// is that a message's entries lie within one step's range of each other: where pairs are forbidden, a label can fall behind
-// the others for many positions and still be the only one that leads to the end. So the probabilities are looked at: where
-// an entry of a live label is too small to be trusted, the path on logarithms is taken, which -inf does not disturb.
+// The recursions are those of chain_forward_backward.hpp: exp(-inf) is a zero, which stays out of every sum. What no
+// longer holds is that a message's entries lie within one step's range of each other: where pairs are forbidden, a
+// label can fall behind the others for many positions and still be the only one that leads to the end. So the
+// probabilities are looked at: where an entry of a live label is too small to be trusted, the path on logarithms is
+// taken, which -inf does not disturb.
 #pragma once
 
 #include "oracles/chain_forward_backward.hpp"
@@ -28,7 +29,8 @@ class ConstrainedForwardBackward : private ForwardBackward {
     }
 
    private:
-    // <alpha_t, beta_t>, by which marginals are divided, is at least kLeastMessage exp(-kRange) / K: far from underflow.
+    // <alpha_t, beta_t>, by which marginals are divided, is at least kLeastMessage exp(-kRange) / K: far from
+    // underflow.
     static constexpr double kRange = 300.0, kLeastMessage = 1e-120;
 
     template <bool kBoth>

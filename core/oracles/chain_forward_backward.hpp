@@ -3,10 +3,10 @@
 // Two paths give the same numbers. The fast one works with probabilities: potentials are shifted by their
 // maxima, exponentiated once, and each forward message is scaled to sum to one, so that
 //     alpha_t[j] = exp(node_t[j]) sum_i alpha_{t-1}[i] exp(edge[i][j]) / c_t,    log Z = sum_t log c_t + shifts.
-// Messages backwards are scaled by themselves, so that the two sweeps need nothing of each other and run side by side: while
-// one waits for its scale, the other multiplies. A message entry is never smaller than exp(-(range of an edge + range of a node)) times the largest, so
-// nothing that matters underflows while those ranges add up to less than kProbabilityRange; beyond, the same
-// recursion runs on logarithms.
+// Messages backwards are scaled by themselves, so that the two sweeps need nothing of each other and run side by side:
+// while one waits for its scale, the other multiplies. A message entry is never smaller than exp(-(range of an edge +
+// range of a node)) times the largest, so nothing that matters underflows while those ranges add up to less than
+// kProbabilityRange; beyond, the same recursion runs on logarithms.
 #pragma once
 
 #include "base/aligned.hpp"
@@ -270,8 +270,8 @@ class ForwardBackward {
         if (tied_sum) sum_outer_products(chain, edge_sum);
     }
 
-    // Where the edges share one matrix E, the sum of their marginals is E times, entry by entry, sum_t alpha_{t-1} b_t^T:
-    // a product of matrices, four rows of it at a time.
+    // Where the edges share one matrix E, the sum of their marginals is E times, entry by entry, sum_t alpha_{t-1}
+    // b_t^T: a product of matrices, four rows of it at a time.
     void sum_outer_products(const ChainPotentials& chain, double* edge_sum) const {
         const Index K = chain.labels, P = stride_, T = chain.length;
         if (T == 1) return std::fill(edge_sum, edge_sum + K * K, 0.0);

@@ -1,5 +1,5 @@
-// Impossible labels. A potential of -inf forbids its label or its pair of labels; a label that no labelling of finite score
-// has at some position is *dead* there, whatever its own potential says.
+// Impossible labels. A potential of -inf forbids its label or its pair of labels; a label that no labelling of finite
+// score has at some position is *dead* there, whatever its own potential says.
 //
 // Recursions that run over live labels alone meet no dead end: every message that they hold can still matter.
 #pragma once
@@ -12,8 +12,8 @@ namespace dualfield {
 
 inline constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
-// Writes the node potentials, T x K, with -inf for every dead label. Returns the first position that no labelling of finite
-// score reaches, T where there is such a labelling; below T the rest is not written.
+// Writes the node potentials, T x K, with -inf for every dead label. Returns the first position that no labelling of
+// finite score reaches, T where there is such a labelling; below T the rest is not written.
 inline Index keep_live(const ChainPotentials& chain, double* node) {
     const Index K = chain.labels, T = chain.length;
     std::copy(chain.node, chain.node + T * K, node);

@@ -5,8 +5,8 @@
 
 namespace dualfield {
 
-// With S the score of a labelling under the change, dm = E[1 (S - E S)]. The expectation of S given one or two neighbouring
-// labels is what lies before, a_t, and what lies after, b_t; each is a recursion over conditionals.
+// With S the score of a labelling under the change, dm = E[1 (S - E S)]. The expectation of S given one or two
+// neighbouring labels is what lies before, a_t, and what lies after, b_t; each is a recursion over conditionals.
 //
 // `table` holds the marginals, [ (T-1) x K x K edges | T x K nodes ]. Fills `d_nodes`, T x K, and `d_edges`: where the
 // change shares its edges the sum over edges, K x K, otherwise (T-1) x K x K. `scratch` has room for (T + 1) x K.

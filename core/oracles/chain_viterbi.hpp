@@ -57,8 +57,8 @@ class Viterbi {
         return last[path[T - 1]];
     }
 
-    // The same where one matrix holds for all edges, and a row of it fits into B pieces of registers: the matrix is copied
-    // once a chain, its rows padded, and once more by columns for the way back.
+    // The same where one matrix holds for all edges, and a row of it fits into B pieces of registers: the matrix is
+    // copied once a chain, its rows padded, and once more by columns for the way back.
     template <Index B>
     double sweep_pieces(const ChainPotentials& chain, std::int32_t* path) {
         constexpr Index stride = 8 * B;

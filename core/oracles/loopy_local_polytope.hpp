@@ -1,10 +1,11 @@
-// The maximum over the local polytope of <theta, mu> + sum_c count_c H(mu_c), for entropies that are concave clique by clique.
+// The maximum over the local polytope of <theta, mu> + sum_c count_c H(mu_c), for entropies that are concave clique by
+// clique.
 //
 // With multipliers xi for the agreement of edges with their nodes, m_ev = mu_v, the maximum is
 //     min over xi of  sum_c max over the simplex of <theta_c + A_c^T xi, mu_c> + count_c H(mu_c),
-// a smooth convex function of xi whose gradient is A mu, the disagreement of the maximisers. It is minimised by accelerated
-// gradient descent (Nesterov, 1983) with backtracking, restarted where the value rises (O'Donoghue and Candes, 2015). Any xi
-// gives an upper bound, and marginals made to agree a lower one; it has converged once they meet.
+// a smooth convex function of xi whose gradient is A mu, the disagreement of the maximisers. It is minimised by
+// accelerated gradient descent (Nesterov, 1983) with backtracking, restarted where the value rises (O'Donoghue and
+// Candes, 2015). Any xi gives an upper bound, and marginals made to agree a lower one; it has converged once they meet.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@ namespace dualfield {
 template <class Entropy>
 class LocalPolytope {
    public:
-    // Writes marginals that agree, of nodes and of edges (K x K each); either may be null. The first and second counts are
-    // not used. `log_partition` is the upper bound.
+    // Writes marginals that agree, of nodes and of edges (K x K each); either may be null. The first and second counts
+    // are not used. `log_partition` is the upper bound.
     Approximation run(const PairwisePotentials& potentials, const CliqueCounts& counts,
                       const PropagationOptions& options, double* nodes, double* edges) {
         prepare(potentials, counts);

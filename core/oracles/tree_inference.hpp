@@ -1,7 +1,7 @@
 // Exact inference on a junction tree, by messages from the leaves to the roots and back.
 //
-// Up: a clique's log-potentials psi, its own and its children's messages, become conditionals: for each labelling r of the
-// nodes it shares with its parent,
+// Up: a clique's log-potentials psi, its own and its children's messages, become conditionals: for each labelling r of
+// the nodes it shares with its parent,
 //     message(r) = log sum_x exp psi(r, x),    q(x | r) = exp(psi(r, x) - message(r)),
 // with a large psi taken out, so potentials of any size do no harm. One exponential an entry. Down: with the
 // separator's marginal from the parent, mu(r, x) = mu(r) q(x | r), so neighbouring cliques agree to the last digit.
@@ -157,8 +157,8 @@ class JunctionTreeOracle {
         }
     }
 
-    // Makes the marginals of neighbouring cliques agree: the distribution with the roots' marginals and then each clique's
-    // conditionals.
+    // Makes the marginals of neighbouring cliques agree: the distribution with the roots' marginals and then each
+    // clique's conditionals.
     void repair(const JunctionTree& tree, double* table) {
         for (const Clique& c : tree.cliques()) {
             double* mu = table + c.table;
@@ -237,8 +237,8 @@ class JunctionTreeOracle {
         return log_z;
     }
 
-    // table = exp(table - message_), row by row, where message_ is the row's largest entry; or the largest of all, where
-    // that underflows nowhere.
+    // table = exp(table - message_), row by row, where message_ is the row's largest entry; or the largest of all,
+    // where that underflows nowhere.
     void exponentiate(Index rows, Index columns, double* table) {
         constexpr double kRange = 600.0;
         const double top = maximum(rows * columns, table);

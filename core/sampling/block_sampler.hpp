@@ -81,8 +81,8 @@ class BlockSampler {
         return block;
     }
 
-    // Draws blocks until there are `count`, of kAtOnce at most, or the pass is over; returns how many there are. They do not
-    // know of each other: what they look up comes from memory at the same time.
+    // Draws blocks until there are `count`, of kAtOnce at most, or the pass is over; returns how many there are. They
+    // do not know of each other: what they look up comes from memory at the same time.
     static constexpr Index kAtOnce = 8;
     Index draw(Random& random, Index count, Index* blocks) {
         const Index pass = draws_ / draws_per_pass(), position = draws_ % draws_per_pass();

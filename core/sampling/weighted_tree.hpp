@@ -1,6 +1,7 @@
 // Sampling proportional to weights that change: a tree of partial sums, O(log n) to set and to draw.
 //
-// Each node has eight children, whose sums fill one line of the cache; eight lines of a level make one of the level above.
+// Each node has eight children, whose sums fill one line of the cache; eight lines of a level make one of the level
+// above.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +57,8 @@ class WeightedTree {
         return leaf;
     }
 
-    // The same for several u, which end as what is left of them. All go down together, so that none waits for memory alone.
+    // The same for several u, which end as what is left of them. All go down together, so that none waits for memory
+    // alone.
     void find(Index count, double* u, Index* leaves) const {
         for (Index k = 0; k < count; ++k) u[k] *= total_;
         std::fill(leaves, leaves + count, Index{0});
@@ -77,7 +79,8 @@ class WeightedTree {
 
     static Index lines_of(Index nodes) { return (nodes + kChildren - 1) / kChildren; }
 
-    // The child in which u falls, from where u then counts: the last of positive weight whose predecessors leave something.
+    // The child in which u falls, from where u then counts: the last of positive weight whose predecessors leave
+    // something.
     static Index find_child(const Line& line, double& u) {
         Index child = 0;
         double rest = u;

@@ -1,5 +1,5 @@
-// A piece: eight doubles that live in registers. With 512-bit vectors it is one of them. Elsewhere it is made of as many as
-// the processor has for eight: a vector type wider than the registers would be kept in memory.
+// A piece: eight doubles that live in registers. With 512-bit vectors it is one of them. Elsewhere it is made of as
+// many as the processor has for eight: a vector type wider than the registers would be kept in memory.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace dualfield {
 
-// body(p) for p = 0 .. B - 1, each known when compiling: a loop would be unrolled too late for an array of sums to become
-// registers.
+// body(p) for p = 0 .. B - 1, each known when compiling: a loop would be unrolled too late for an array of sums to
+// become registers.
 template <Index B, class Body>
 [[gnu::always_inline]] inline void for_each_piece(Body&& body) {
     [&]<Index... P>(std::integer_sequence<Index, P...>)

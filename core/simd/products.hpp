@@ -1,15 +1,15 @@
 // Products of vectors with a square matrix whose rows, and whose number of rows, are padded to whole pieces by zeros.
 //
-// A matrix of few labels stays in the first cache, and sums stay in registers. A larger one is read from farther away more
-// slowly than it is multiplied: so x^T E and E y are found together, by one reading of E.
+// A matrix of few labels stays in the first cache, and sums stay in registers. A larger one is read from farther away
+// more slowly than it is multiplied: so x^T E and E y are found together, by one reading of E.
 #pragma once
 
 #include "simd/pieces.hpp"
 
 namespace dualfield {
 
-// What fits the registers, 32 of 512 bits or 16 smaller ones: rows and pieces of them at once; the sums kept for each piece
-// of a row of B; and up to how many pieces in a row a matrix counts as small.
+// What fits the registers, 32 of 512 bits or 16 smaller ones: rows and pieces of them at once; the sums kept for each
+// piece of a row of B; and up to how many pieces in a row a matrix counts as small.
 #ifdef __AVX512F__
 constexpr Index kRowsAtOnce = 8, kPiecesAtOnce = 4, kFewPieces = 5;
 template <Index B>
@@ -58,8 +58,8 @@ template <Index B>
 #endif
 }
 
-// left = x^T E where kLeft, right = E y where kRight; E is P x P. Every other reading should go `upwards`, to begin with
-// what the last one has left in the cache.
+// left = x^T E where kLeft, right = E y where kRight; E is P x P. Every other reading should go `upwards`, to begin
+// with what the last one has left in the cache.
 template <bool kLeft, bool kRight>
 void multiply(Index P, const double* E, const double* x, double* left, const double* y, double* right, bool upwards) {
     constexpr Index R = kRowsAtOnce;
@@ -87,7 +87,8 @@ void multiply(Index P, const double* E, const double* x, double* left, const dou
     }
 }
 
-// out = E^T for a matrix of P x P; with wide vectors eight by eight: entries, then pairs of them, then fours change places.
+// out = E^T for a matrix of P x P; with wide vectors eight by eight: entries, then pairs of them, then fours change
+// places.
 inline void transpose(Index P, const double* E, double* out) {
 #ifdef __AVX512F__
     for (Index i = 0; i < P; i += 8)

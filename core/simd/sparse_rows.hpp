@@ -43,8 +43,8 @@ inline void add_expanded_piece(std::uint32_t bits, int piece, double a, const do
     y += a * reinterpret_cast<const Piece&>(spread);
 }
 
-// y[n] += a x[place of the n-th bit], the places being N pieces. All loads come before the first store, as they overlap but
-// for the masks.
+// y[n] += a x[place of the n-th bit], the places being N pieces. All loads come before the first store, as they overlap
+// but for the masks.
 template <Index N>
 [[gnu::always_inline]] inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
     __m512d sums[N];

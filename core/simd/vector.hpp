@@ -124,8 +124,8 @@ inline void exp_shifted(Index n, const double* x, double shift, double* out) {
     });
 }
 
-// log(sum_k exp(x_k)) = top + rest with top = max x_k. Apart, they say what x - log(sum) is also where x is so large that
-// the rest would be lost in their sum. -inf entries count as impossible.
+// log(sum_k exp(x_k)) = top + rest with top = max x_k. Apart, they say what x - log(sum) is also where x is so large
+// that the rest would be lost in their sum. -inf entries count as impossible.
 struct LogSum {
     double top, rest;
     double value() const { return top + rest; }

@@ -2,8 +2,8 @@
 // blocks, with g the gradient of its losses and r = l2 b / n,
 //     G_j  += g_j^2,     eta_j = eta / (delta + sqrt(G_j)),
 //     w_j  <- soft(w_j - eta_j g_j, eta_j l1 b / n) / (1 + eta_j r),     soft(x, t) = x moved towards zero by at most t.
-// A coordinate that the batch does not touch keeps its eta_j and only shrinks; all such steps are made up for at the next
-// visit, exactly: ElasticNet::shrunk.
+// A coordinate that the batch does not touch keeps its eta_j and only shrinks; all such steps are made up for at the
+// next visit, exactly: ElasticNet::shrunk.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// Adaptive regularisation of weights: Crammer, Kulesza and Dredze (2009), with a diagonal covariance. Weights are normal with
-// means w and variances v, all of which begin at the same value. Blocks in a random order each pass; with y^ the best labelling
-// of block i under w, D = F_i - F(x_i, y^), and d the number of labels that are wrong in y^,
+// Adaptive regularisation of weights: Crammer, Kulesza and Dredze (2009), with a diagonal covariance. Weights are
+// normal with means w and variances v, all of which begin at the same value. Blocks in a random order each pass; with
+// y^ the best labelling of block i under w, D = F_i - F(x_i, y^), and d the number of labels that are wrong in y^,
 //     loss = <w, F(x_i, y^)> - <w, F_i> + d
 //     w_k <- w_k + loss / (gamma + sum_j v_j D_j^2) v_k D_k
 //     v_k <- 1 / (1 / v_k + D_k^2 / gamma).

@@ -7,8 +7,8 @@
 //     mu_c += gamma delta,   w -= gamma c_i / l2 Psi_c delta
 // A pass is as many updates as there are cliques. After every inner_passes of them the multipliers follow,
 //     xi -= A mu / rho,
-// one step of gradient descent on d(xi) = max_mu D_rho(mu, xi), which is rho-smooth. Without multipliers, xi = 0 stays: then
-// the limit is that of another problem, in which disagreement costs but is not forbidden.
+// one step of gradient descent on d(xi) = max_mu D_rho(mu, xi), which is rho-smooth. Without multipliers, xi = 0 stays:
+// then the limit is that of another problem, in which disagreement costs but is not forbidden.
 #pragma once
 
 #include <limits>
@@ -22,9 +22,9 @@
 
 namespace dualfield {
 
-// Where a clique may move to. Active sets (Yen et al. 2016): a state has mass only once it has been chosen; at each visit the
-// best of those without, by g, gets some by a line search of its own, for the slope of a Shannon entropy at zero is
-// infinite; then all that have mass move as usual.
+// Where a clique may move to. Active sets (Yen et al. 2016): a state has mass only once it has been chosen; at each
+// visit the best of those without, by g, gets some by a line search of its own, for the slope of a Shannon entropy at
+// zero is infinite; then all that have mass move as usual.
 enum class CandidateRule {
     kProximal,  // that of the entropy
     kVertex,    // the state of the steepest slope: Frank and Wolfe
@@ -124,15 +124,15 @@ class CliqueAscent {
     bool stalled() const { return idle_ >= 2 * cliques() && (!options_.multipliers || violation_ <= kAgreed); }
     const std::vector<double>& weights() const { return state_.weights(); }
 
-    // At the end of the last outer iteration, or of the last pass where there are none: |A mu|; D_rho; the sum of the gaps
-    // that cliques recorded when they were last visited. And for how many outer iterations |A mu| has not fallen.
+    // At the end of the last outer iteration, or of the last pass where there are none: |A mu|; D_rho; the sum of the
+    // gaps that cliques recorded when they were last visited. And for how many outer iterations |A mu| has not fallen.
     double violation() const { return violation_; }
     double augmented_dual() const { return augmented_; }
     double recorded_gap() const { return recorded_; }
     Index waited() const { return waited_; }
 
-    // The largest lower bound on the optimum so far: dual values of marginals made to agree, less the rounding in them. They
-    // are looked at once an outer iteration, or where asked for.
+    // The largest lower bound on the optimum so far: dual values of marginals made to agree, less the rounding in them.
+    // They are looked at once an outer iteration, or where asked for.
     double dual_bound(bool now) {
         if (bounded_at_ != outer_ || now) {
             const auto repaired = state_.repaired_dual();
@@ -143,7 +143,8 @@ class CliqueAscent {
         return dual_bound_;
     }
 
-    // max_mu D_rho(mu, xi) - D_rho, found by going on with a copy until a pass gains a thousandth of all that was gained.
+    // max_mu D_rho(mu, xi) - D_rho, found by going on with a copy until a pass gains a thousandth of all that was
+    // gained.
     double measured_gap(Index max_passes) const {
         CliqueAscent copy(*this);
         copy.options_.multipliers = copy.options_.adapt = false;
@@ -184,8 +185,8 @@ class CliqueAscent {
     }
 
    private:
-    // In outer iterations: the least between two changes of rho or of the inner passes, and how long |A mu| may take to fall
-    // by kProgress. Chosen on chains of 20 to 100 nodes and grids of 20 x 20, l2 from 0.03 to 1.
+    // In outer iterations: the least between two changes of rho or of the inner passes, and how long |A mu| may take to
+    // fall by kProgress. Chosen on chains of 20 to 100 nodes and grids of 20 x 20, l2 from 0.03 to 1.
     static constexpr Index kLeastBetweenChanges = 10, kPatience = 30, kMostInnerPasses = 16;
     static constexpr double kProgress = 0.99, kRunaway = 3.0, kSettled = 10.0, kAgreed = 1e-9;
     static constexpr double kLeastShareOfRho = 1.0 / 1024.0;
@@ -211,8 +212,8 @@ class CliqueAscent {
     }
 
     // A small rho speeds the multipliers and slows the cliques. So: where the cliques are settled, compared with the
-    // disagreement that is left, rho falls; where disagreement does not fall, the cliques get more time, and after that more
-    // rho, which is then not taken back.
+    // disagreement that is left, rho falls; where disagreement does not fall, the cliques get more time, and after that
+    // more rho, which is then not taken back.
     void follow_progress() {
         const bool falls = violation_ < kProgress * least_;
         least_ = std::min(least_, violation_);

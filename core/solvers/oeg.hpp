@@ -8,8 +8,8 @@
 //     H'        = log Z(vartheta') - <vartheta', m'>           (no logarithms)
 //     g_i       = log Z(theta) - <theta, m_i> - H_i            (the block's duality gap, extrapolated from the step)
 //     rise      = H' - H_i + <theta, m' - m_i> - c_i / (2 l2) |F(m' - m_i)|^2      (of the dual; halve eta if negative)
-// Where nearly all mass of alpha_i is on one labelling, as it may be while w is still wild, short steps change nothing that
-// rounding would show, however far theta is from vartheta: then longer ones are tried, up to eta = 1.
+// Where nearly all mass of alpha_i is on one labelling, as it may be while w is still wild, short steps change nothing
+// that rounding would show, however far theta is from vartheta: then longer ones are tried, up to eta = 1.
 // The memory is O(T K + K^2) a block where SDCA needs O(T K^2). Where potentials and marginals are kept as float, the
 // trial is rounded before the oracle sees it and m' before the weights do: then w goes with the m_i that are kept, and
 // the entropy with the kept vartheta_i, whatever the number of updates.
@@ -180,10 +180,10 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
         return Base::offsets_by(field, [&](Index i) { return field.packed_size(i); });
     }
 
-    // The gap of a block from what one step of it showed. Along the step A(t) = log Z(vartheta + t (theta - vartheta)) is
-    // convex, and the gap is g(1) of g(t) = A(t) - A(0) - t A'(0) = KL(alpha || trial at t). Known are g(eta), the
-    // `divergence`, and the slope g'(eta): so g is taken to be the cubic t^2 (a + b t) through them. By convexity it is not
-    // below the tangent. Exact for eta = 1; elsewhere good enough to draw blocks by, and to tell when to confirm.
+    // The gap of a block from what one step of it showed. Along the step A(t) = log Z(vartheta + t (theta - vartheta))
+    // is convex, and the gap is g(1) of g(t) = A(t) - A(0) - t A'(0) = KL(alpha || trial at t). Known are g(eta), the
+    // `divergence`, and the slope g'(eta): so g is taken to be the cubic t^2 (a + b t) through them. By convexity it is
+    // not below the tangent. Exact for eta = 1; elsewhere good enough to draw blocks by, and to tell when to confirm.
     static double gap_beyond(double eta, double divergence, double slope) {
         const double tangent = divergence + (1.0 - eta) * slope;
         const double square = divergence / (eta * eta);
@@ -201,8 +201,8 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
         return std::clamp(std::sqrt(top), kShortest, kLongest);
     }
 
-    // The first update. Where the dual would fall, epsilon and the part of theta are halved: near the truth it rises, since
-    // there the entropy has infinite slope.
+    // The first update. Where the dual would fall, epsilon and the part of theta are halved: near the truth it rises,
+    // since there the entropy has infinite slope.
     void leave_truth(Index i, Worker& worker, Visit& visit) {
         constexpr int kMaxTrials = 60;
         constexpr double kLeast = 1e-8, kMost = 0.5, kGain = 0.5;

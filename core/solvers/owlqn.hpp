@@ -1,10 +1,10 @@
 // OWL-QN (Andrew and Gao 2007): L-BFGS for the primal with an elastic net about a centre a, in sum units,
 //     P(w) = l1 |w - a|_1 + l2/2 |w - a|^2 + sum_i c_i (log Z_i(w) - <theta_i, truth_i>).
 //
-// Within an orthant of u = w - a the objective is smooth. Each step stays in one: the orthant of u, and where u_k = 0 the
-// side that minus the pseudo-gradient (the subgradient of least norm) points to. Trials lose what leaves the orthant, so
-// weights of no use are exactly a. The step shrinks until the objective itself has fallen enough. Without l1 there are
-// no orthants and this is L-BFGS.
+// Within an orthant of u = w - a the objective is smooth. Each step stays in one: the orthant of u, and where u_k = 0
+// the side that minus the pseudo-gradient (the subgradient of least norm) points to. Trials lose what leaves the
+// orthant, so weights of no use are exactly a. The step shrinks until the objective itself has fallen enough. Without
+// l1 there are no orthants and this is L-BFGS.
 //
 // Two things differ from the paper, and each makes the steps at the end those of L-BFGS on the nonzero weights, many
 // times fewer. The curvature is cut to the weights that may move. And of the direction -H pseudo-gradient only entries
@@ -211,7 +211,8 @@ class OWLQN {
         constexpr double kSufficientDecrease = 1e-4;
         if (!std::isfinite(trial_value_) || !(slope < 0.0)) return false;
         if (trial_value_ <= value_ + kSufficientDecrease * slope) return true;
-        // Where the value no longer resolves the decrease, its slope still does (Hager and Zhang's approximate condition).
+        // Where the value no longer resolves the decrease, its slope still does (Hager and Zhang's approximate
+        // condition).
         return trial_value_ <= value_ + 1e-14 * std::abs(value_) &&
                end_slope <= (2.0 * kSufficientDecrease - 1.0) * slope;
     }

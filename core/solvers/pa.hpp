@@ -1,5 +1,5 @@
-// Passive aggressive learning: Crammer et al. (2006). Blocks in a random order each pass; with y^ the best labelling of block i
-// under w, D = F_i - F(x_i, y^), and d the number of labels that are wrong in y^, the loss and the step are
+// Passive aggressive learning: Crammer et al. (2006). Blocks in a random order each pass; with y^ the best labelling of
+// block i under w, D = F_i - F(x_i, y^), and d the number of labels that are wrong in y^, the loss and the step are
 //     loss = <w, F(x_i, y^)> - <w, F_i> + sqrt(d),     w <- w + c_i tau D,
 //     PA:     tau = loss / |D|^2,         the shortest step to a loss of zero
 //     PA-I:   tau = min(c, loss / |D|^2)

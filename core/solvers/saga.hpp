@@ -33,8 +33,8 @@ class SAGA : public AverageGradientRun<F, SAGA<F>> {
     SAGA(const F& field, const Options& options) : Base(field, options, options.l1) {}
 
    private:
-    // 1 / (3 L), the step that the theory allows, where L is the largest L_i / (n p_i): a block that is drawn more often
-    // than others counts for less each time.
+    // 1 / (3 L), the step that the theory allows, where L is the largest L_i / (n p_i): a block that is drawn more
+    // often than others counts for less each time.
     double step() const {
         const double largest =
             Base::sampling() == GradientSampling::uniform ? Base::common_constant() : Base::largest_constant();

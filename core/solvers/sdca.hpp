@@ -87,8 +87,8 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
     // What DualMethod asks for.
     using typename Base::Visit, typename Base::Worker;
 
-    // Along the mixture, w(epsilon) = epsilon w(1). Along the product, p_t = y_t + epsilon (u - y_t) at each node, so edges
-    // add a square: w(epsilon) = epsilon a + epsilon^2 b. Its values at 1 and 1/2 give a and b.
+    // Along the mixture, w(epsilon) = epsilon w(1). Along the product, p_t = y_t + epsilon (u - y_t) at each node, so
+    // edges add a square: w(epsilon) = epsilon a + epsilon^2 b. Its values at 1 and 1/2 give a and b.
     void prepare(Index i) {
         if (guaranteed()) largest_radius_ = std::max(largest_radius_, field_.sample_weight(i) * field_.radius_bound(i));
         double* m = room(worker().marginals, field_.compact_size(i));
@@ -200,12 +200,13 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
         visit.note.update_seconds = watch.seconds();
     }
 
-    // The step gamma = l2 / (l2 + max_i c_i R_i), with bounds for the R_i, ascends on every block. Per unit of sample weight
+    // The step gamma = l2 / (l2 + max_i c_i R_i), with bounds for the R_i, ascends on every block. Per unit of sample
+    // weight
     //     H(mu + gamma delta) >= (1 - gamma) H(mu) + gamma H(nu) + gamma (1 - gamma) / 2 |delta|_1^2,
     // with the 1-norm over labellings: the entropy is strongly concave there (Pinsker), and of all distributions with
-    // given clique marginals the table's is the one of largest entropy. The quadratic is c_i / l2 |E_delta F|^2, at most
-    // c_i R_i / l2 |delta|_1^2, as delta sums to zero and so E_delta F = E_delta(F - F_i). With gap and residual as in
-    // update(), H(nu) - H(mu) + residual = gap, hence
+    // given clique marginals the table's is the one of largest entropy. The quadratic is c_i / l2 |E_delta F|^2, at
+    // most c_i R_i / l2 |delta|_1^2, as delta sums to zero and so E_delta F = E_delta(F - F_i). With gap and residual
+    // as in update(), H(nu) - H(mu) + residual = gap, hence
     //     f(gamma) - f(0) >= gamma gap + gamma / 2 (1 - gamma (l2 + c_i R_i) / l2) |delta|_1^2 >= gamma gap >= 0.
     // This is equation (22) of the paper, with sample weights.
     bool guaranteed() const { return step_.rule == StepRule::kGuaranteed; }

@@ -1,8 +1,8 @@
-// SVRG, the stochastic variance-reduced gradient: Johnson and Zhang (2013). It keeps no gradients of blocks: now and then
-// it takes the full gradient d at a snapshot w~ of the weights, and then steps
+// SVRG, the stochastic variance-reduced gradient: Johnson and Zhang (2013). It keeps no gradients of blocks: now and
+// then it takes the full gradient d at a snapshot w~ of the weights, and then steps
 //     w <- w - alpha [ g_i(w) - g_i(w~) + d/n + lambda w ],
-// two calls of the oracle each. In mean units, as SAG; the step is 1 / (3 (L + lambda)), L by the same search. With l1 the
-// weights then move towards zero by at most alpha l1 / n, the proximal step (Xiao and Zhang 2014).
+// two calls of the oracle each. In mean units, as SAG; the step is 1 / (3 (L + lambda)), L by the same search. With l1
+// the weights then move towards zero by at most alpha l1 / n, the proximal step (Xiao and Zhang 2014).
 #pragma once
 
 #include <vector>

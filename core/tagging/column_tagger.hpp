@@ -28,7 +28,8 @@ struct TaggedChunk {
 class ColumnTagger {
    public:
     // Needs the weights as long as it lives, unless they are null: then it keeps those that it is given. `columns` are
-    // those that the template sees; `endings` is what follows a line, by label. Without masks every labelling is allowed.
+    // those that the template sees; `endings` is what follows a line, by label. Without masks every labelling is
+    // allowed.
     // There are no weights of bigrams.
     ColumnTagger(text::ColumnFormat format, std::vector<std::size_t> columns, text::Template source,
                  text::Numbering numbering, std::variant<AllPairs, ObservedPairs> rows, ChainShape shape,

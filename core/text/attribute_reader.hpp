@@ -1,8 +1,8 @@
 // CRFsuite's attribute files: LABEL, then attributes with tabs between them, a blank line between sequences.
 //
-// An attribute may have a value after a colon; \: and \\ stand for the two characters themselves. A line @weight:2 gives
-// its sequence a weight. CRFsuite (0.12, frontend/reader.c) lets a colon in a label and words after a number pass in
-// silence; here they are refused with the line's number.
+// An attribute may have a value after a colon; \: and \\ stand for the two characters themselves. A line @weight:2
+// gives its sequence a weight. CRFsuite (0.12, frontend/reader.c) lets a colon in a label and words after a number pass
+// in silence; here they are refused with the line's number.
 #pragma once
 
 #include <algorithm>

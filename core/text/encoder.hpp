@@ -1,9 +1,9 @@
 // From tokens to numbered attributes.
 //
-// An attribute is known by its rule and the numbers of its cells' strings long before it is known by its own string: the
-// string is made once, when the combination appears first, and only then are equal strings of different rules seen to
-// be one attribute. Combinations of few strings (tags, their pairs and triples) are looked up in an array, others in a
-// hash table.
+// An attribute is known by its rule and the numbers of its cells' strings long before it is known by its own string:
+// the string is made once, when the combination appears first, and only then are equal strings of different rules seen
+// to be one attribute. Combinations of few strings (tags, their pairs and triples) are looked up in an array, others in
+// a hash table.
 #pragma once
 
 #include <array>
@@ -74,8 +74,8 @@ class Encoder {
     static constexpr int kKeyBits = 64, kStageBits = 31;
     static constexpr std::int64_t kTogether = 32;  // tokens whose attributes are found together
 
-    // Cells that share a key: their numbers side by side. A key that would be too long is cut into stages, each of which
-    // numbers its combinations and hands the number on.
+    // Cells that share a key: their numbers side by side. A key that would be too long is cut into stages, each of
+    // which numbers its combinations and hands the number on.
     struct Stage {
         std::size_t first, last;
         KeyTable numbers;
@@ -126,8 +126,9 @@ class Encoder {
         return lookup;
     }
 
-    // body(attributes of the token, in the order of the rules). Tables of attributes do not fit into caches, so the tokens
-    // of a stretch go through their look-ups together: while memory brings what one asked for, the others ask too.
+    // body(attributes of the token, in the order of the rules). Tables of attributes do not fit into caches, so the
+    // tokens of a stretch go through their look-ups together: while memory brings what one asked for, the others ask
+    // too.
     template <class Body>
     void each_token(Body&& body) {
         std::vector<Code> here;
@@ -200,8 +201,8 @@ class Encoder {
         return cell.offset < 0 ? length + cell.offset : cell.offset - 1;
     }
 
-    // The numbers of a rule's attributes at the tokens whose keys have been found: kNone where there is none, kUnset where
-    // it is not known yet.
+    // The numbers of a rule's attributes at the tokens whose keys have been found: kNone where there is none, kUnset
+    // where it is not known yet.
     void look_up(std::size_t r, const Stretch& at) {
         const RuleLookup& lookup = rules_[r];
         const auto size = static_cast<std::size_t>(at.last - at.first);

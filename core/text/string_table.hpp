@@ -184,8 +184,8 @@ class StringTable {
         owned_bounds_.assign(bounds_.begin(), bounds_.end());
     }
 
-    // Half of the hash: it says where to look, tells most different strings apart without touching the arena, and moves a
-    // string to a wider table without reading it again.
+    // Half of the hash: it says where to look, tells most different strings apart without touching the arena, and moves
+    // a string to a wider table without reading it again.
     struct Slot {
         std::uint32_t tag = 0;
         Code code = kNone;

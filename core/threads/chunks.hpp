@@ -1,7 +1,7 @@
 // Passes over vectors as long as the weights, on the threads of a team.
 //
-// Vectors are cut into chunks of a fixed size. Each thread takes a range of chunks; what a pass sums up is kept a chunk and
-// added in the order of the chunks. So sums are the same to the last bit on any number of threads.
+// Vectors are cut into chunks of a fixed size. Each thread takes a range of chunks; what a pass sums up is kept a chunk
+// and added in the order of the chunks. So sums are the same to the last bit on any number of threads.
 #pragma once
 
 #include <algorithm>

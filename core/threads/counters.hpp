@@ -1,5 +1,5 @@
-// A counter per worker: how many of its items it has done. Another worker waits on the counter of the one item that it needs,
-// where a barrier would wait for all items.
+// A counter per worker: how many of its items it has done. Another worker waits on the counter of the one item that it
+// needs, where a barrier would wait for all items.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // Items that one member of a team makes and every member takes, all members in the same order.
 //
-// A member makes the next item that nobody has begun, and takes finished items in between. It waits only when no item is
-// finished and no place is free for another one. The order in which items are taken does not depend on timing.
+// A member makes the next item that nobody has begun, and takes finished items in between. It waits only when no item
+// is finished and no place is free for another one. The order in which items are taken does not depend on timing.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // A few threads that work on the same thing, in phases.
 //
-// A team lives as long as one slice of work: nothing of it is left when a solver returns to its caller, so that processes
-// may fork between slices and no pool competes with those of other libraries.
+// A team lives as long as one slice of work: nothing of it is left when a solver returns to its caller, so that
+// processes may fork between slices and no pool competes with those of other libraries.
 //
-// The system may refuse a thread: there are too many, or no memory for its stack. The team is then smaller than asked for,
-// which callers see by size(), and missing_threads() tells Python, which warns.
+// The system may refuse a thread: there are too many, or no memory for its stack. The team is then smaller than asked
+// for, which callers see by size(), and missing_threads() tells Python, which warns.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Bytes of a fuzzer as choices: numbers in a range, strings, reals. Where the bytes end, every choice is the least one.
 //
-// A target asks for its options first and takes the rest as text, so that mutations of lines and words stay mutations of
-// lines and words.
+// A target asks for its options first and takes the rest as text, so that mutations of lines and words stay mutations
+// of lines and words.
 #pragma once
 
 #include <bit>

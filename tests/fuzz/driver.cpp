@@ -1,12 +1,12 @@
 // Drives one target without libFuzzer: g++ and its sanitizers are enough.
 //
 // The target is compiled with -fsanitize-coverage=trace-pc, so that every basic block calls __sanitizer_cov_trace_pc. A
-// pair of blocks that follow each other is an edge; an input that takes an edge a new number of times, counted in powers of
-// two, is kept and mutated further. The same seed gives the same inputs.
+// pair of blocks that follow each other is an edge; an input that takes an edge a new number of times, counted in
+// powers of two, is kept and mutated further. The same seed gives the same inputs.
 //
-// A child runs the target and keeps the present input in memory that it shares with its parent. When the child dies, by a
-// sanitizer, a claim, an exception that nobody catches or the time limit, the parent writes that input to a file, and a new
-// child goes on.
+// A child runs the target and keeps the present input in memory that it shares with its parent. When the child dies, by
+// a sanitizer, a claim, an exception that nobody catches or the time limit, the parent writes that input to a file, and
+// a new child goes on.
 
 #include <sys/mman.h>
 #include <sys/time.h>

@@ -1,5 +1,5 @@
-// Everything that runs on several threads, on small generated data, to be compiled with -fsanitize=thread: a data race ends
-// the programme with another code than 0, and so does a result that depends on threads where it must not.
+// Everything that runs on several threads, on small generated data, to be compiled with -fsanitize=thread: a data race
+// ends the programme with another code than 0, and so does a result that depends on threads where it must not.
 //
 // Chains with all pairs and with observed ones, whose sums are written differently; the dual methods with and without
 // acceleration; their confirming pass; the relay by which gradients are found, also where it fails; L-BFGS, Hybrid's

@@ -1,7 +1,9 @@
-// Pseudo-marginals of all cliques of a data set, the multipliers that make them agree, and the weights that go with them.
+// Pseudo-marginals of all cliques of a data set, the multipliers that make them agree, and the weights that go with
+// them.
 //
-// With m_ev the sums of an edge's marginals over its other end, agreement means A mu = 0, (A mu)_ev = m_ev - mu_v for both
-// ends v of every edge e. The multipliers xi have the same places. In sum units, with H the clique entropies of block i,
+// With m_ev the sums of an edge's marginals over its other end, agreement means A mu = 0, (A mu)_ev = m_ev - mu_v for
+// both ends v of every edge e. The multipliers xi have the same places. In sum units, with H the clique entropies of
+// block i,
 //     D_rho(mu, xi) = sum_i c_i [ H(mu_i) + <xi_i, A mu_i> - |A mu_i|^2 / (2 rho) ] - l2/2 |w(mu)|^2,
 //     w(mu) = -1/l2 sum_i c_i (Psi_i mu_i - Psi_i truth_i).
 // Where A mu = 0 it is the dual of the relaxed problem; mu that do not quite agree are repaired for that.
@@ -68,7 +70,8 @@ class CliqueState {
     const std::vector<double>& weights() const { return weights_; }
     double& entropy(Index clique) { return entropies_[clique]; }
 
-    // Every clique begins at epsilon * uniform + (1 - epsilon) * truth. NaN takes the epsilon of the largest dual value.
+    // Every clique begins at epsilon * uniform + (1 - epsilon) * truth. NaN takes the epsilon of the largest dual
+    // value.
     // Returns epsilon.
     double begin(double epsilon) {
         std::fill(weights_.begin(), weights_.end(), 0.0);

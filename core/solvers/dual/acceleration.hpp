@@ -12,8 +12,8 @@
 //
 // For the original problem the gap of mu at w is, with s = w - a and v = v(mu),
 //     sum_i c_i KL(mu_i || p_i(w)) + R(s) + R*(v) - <s, v>;
-// without l1 the rest beside the divergences is kappa^2 / (2 l2) |s - z|^2. With l1, mu is moved towards the truth as far as
-// that helps: see ScaledDual.
+// without l1 the rest beside the divergences is kappa^2 / (2 l2) |s - z|^2. With l1, mu is moved towards the truth as
+// far as that helps: see ScaledDual.
 //
 // z is kept relative to a. Any z will do, so z is a vector of floats; w follows it exactly.
 #pragma once
@@ -130,8 +130,8 @@ class Acceleration {
     }
 
    private:
-    // How accurately a proximal problem is to be solved. Where l2 is small beside kappa the momentum is large, and adds up
-    // what the problems before lacked.
+    // How accurately a proximal problem is to be solved. Where l2 is small beside kappa the momentum is large, and adds
+    // up what the problems before lacked.
     double accuracy() const {
         constexpr double kLeast = 1.0, kMost = 4.0, kShare = 20.0;
         return std::clamp(kMost * kShare * std::sqrt(l2_ / (l2_ + kappa_)), kLeast, kMost);

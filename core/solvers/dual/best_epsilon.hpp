@@ -3,8 +3,8 @@
 // A start with a share epsilon of its mass off the true labels has weights w(epsilon) in one plane at most, and an
 // entropy that only depends on epsilon and the size of the block, so its dual value
 //     D(epsilon) = -l2/2 |w(epsilon)|^2 + sum_i c_i H_i(epsilon)
-// is cheap: the best epsilon is found by a golden-section search over its logarithm. Where w(epsilon) = epsilon w_1, D is
-// concave.
+// is cheap: the best epsilon is found by a golden-section search over its logarithm. Where w(epsilon) = epsilon w_1, D
+// is concave.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,8 @@ double largest_over_epsilon(DualAt&& dual_at) {
 // penalty_at(epsilon) gives l2/2 |w|^2; entropy_at(i, epsilon) gives H_i.
 template <Field F, class PenaltyAt, class EntropyAt>
 double best_epsilon(const F& field, const std::vector<Index>& blocks, PenaltyAt&& penalty_at, EntropyAt&& entropy_at) {
-    // Most blocks are alike: (total sample weight, one of the blocks) for each kind, told by the entropy at one epsilon.
+    // Most blocks are alike: (total sample weight, one of the blocks) for each kind, told by the entropy at one
+    // epsilon.
     std::vector<std::pair<double, Index>> by_entropy;
     for (Index i : blocks) by_entropy.push_back({entropy_at(i, 0.5), i});
     std::sort(by_entropy.begin(), by_entropy.end());

@@ -1,5 +1,6 @@
-// Rows of numbers for each block, side by side, kept as float or as double; one reads and writes doubles. Where they are kept
-// as float, a method that accounts for what it keeps works with the rounded numbers from the start: see round().
+// Rows of numbers for each block, side by side, kept as float or as double; one reads and writes doubles. Where they
+// are kept as float, a method that accounts for what it keeps works with the rounded numbers from the start: see
+// round().
 #pragma once
 
 #include <algorithm>
@@ -46,8 +47,8 @@ class BlockStore {
         }
     }
 
-    // The rows of block i are needed soon: step 0, where they are; step 1, themselves, as far as the processor would not see by
-    // itself that they are read to their end.
+    // The rows of block i are needed soon: step 0, where they are; step 1, themselves, as far as the processor would
+    // not see by itself that they are read to their end.
     template <int Step>
     [[gnu::always_inline]] void prefetch(Index i) const {
         constexpr Index kMost = 2048;

@@ -1,7 +1,7 @@
 // The full pass behind the certificate of a dual solver.
 //
-// Nothing of the run's own bookkeeping is trusted: from the stored marginals alone it computes v(mu) and w(mu) afresh, then at
-// that w every log-partition, entropy and block gap. It changes nothing in the run, and works in slices.
+// Nothing of the run's own bookkeeping is trusted: from the stored marginals alone it computes v(mu) and w(mu) afresh,
+// then at that w every log-partition, entropy and block gap. It changes nothing in the run, and works in slices.
 #pragma once
 
 #include <algorithm>

@@ -16,13 +16,13 @@ concept DualMethod = requires(M& method, const M& fixed, Index i, typename M::Wo
     { method.choose_start() };
     { method.initialise(i) };
 
-    // One step on block i: moves its dual variables and describes the step in `visit`; several threads call it at once, for
-    // different blocks. committed: the step has been recorded, in the order of the draws.
+    // One step on block i: moves its dual variables and describes the step in `visit`; several threads call it at once,
+    // for different blocks. committed: the step has been recorded, in the order of the draws.
     { method.propose(i, worker, visit) };
     { method.committed(i, note) };
 
-    // Writes the compact marginals of block i, those of a distribution to the last digit, and returns their entropy; and
-    // makes what is kept agree with them.
+    // Writes the compact marginals of block i, those of a distribution to the last digit, and returns their entropy;
+    // and makes what is kept agree with them.
     { method.stored(i, m, worker) } -> std::same_as<double>;
     { method.repair(i, worker) };
 
@@ -30,7 +30,8 @@ concept DualMethod = requires(M& method, const M& fixed, Index i, typename M::Wo
     { method.change_l2(old_l2) };
     { method.widen_duals() };
 
-    // Names what is saved; and shows every array that holds something of each block, which is fetched before the block's turn.
+    // Names what is saved; and shows every array that holds something of each block, which is fetched before the
+    // block's turn.
     { method.archive_duals(archive) };
     {
         fixed.for_each_kept([](const auto&) {})

@@ -1,8 +1,8 @@
 // What the block-coordinate methods on the dual share: which block comes next, the weights that go with the marginals,
 // the recorded gaps, the certificate, and working in slices.
 //
-// Steps may be found on several threads, in windows (solvers/parallel/windows.hpp); a window of one step is the method as
-// published.
+// Steps may be found on several threads, in windows (solvers/parallel/windows.hpp); a window of one step is the method
+// as published.
 //
 // A method M derives from DualRun<F, M, Note>, where Note is what it remembers of a step until the step is
 // recorded. DualMethod (dual_method.hpp) names what the method must have.
@@ -71,8 +71,8 @@ class DualRun {
         return true;
     }
 
-    // Runs updates until there were `max_updates` or the time is over, and then to the end of the window; returns how many
-    // there were. A window ends with the pass.
+    // Runs updates until there were `max_updates` or the time is over, and then to the end of the window; returns how
+    // many there were. A window ends with the pass.
     Index run(Index max_updates, double seconds) {
         static_assert(DualMethod<Method>);
         const Deadline deadline(seconds);
@@ -280,7 +280,8 @@ class DualRun {
         method().for_each_kept([i](const auto& kept) __attribute__((always_inline)) { prefetch_kept<Step>(kept, i); });
     }
 
-    // A step whose gap is no number, or that is longer than weights can take, ends the run: they stay as they were before it.
+    // A step whose gap is no number, or that is longer than weights can take, ends the run: they stay as they were
+    // before it.
     void record(const Found& found) {
         constexpr double kLongest = 1e100;
         const Index i = found.block;
@@ -300,8 +301,8 @@ class DualRun {
         evaluations_ += found.evaluations;
     }
 
-    // The dual value of the problem asked for, from the weights and the entropies. Where every step was taken alone, without
-    // acceleration and l1, it is the sum of ascents.
+    // The dual value of the problem asked for, from the weights and the entropies. Where every step was taken alone,
+    // without acceleration and l1, it is the sum of ascents.
     void look(Team& team) {
         if (up_to_date_) return;
         up_to_date_ = true;

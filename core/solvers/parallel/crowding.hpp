@@ -1,8 +1,8 @@
-// Steps in one window are computed from the same weights. This measures how much their directions overlap, and says by how
-// much to damp them.
+// Steps in one window are computed from the same weights. This measures how much their directions overlap, and says by
+// how much to damp them.
 //
-// Where directions have a common part, the quadratic term of the dual is larger than the sum of the steps' own terms. So
-// each step counts its own term `crowding` times:
+// Where directions have a common part, the quadratic term of the dual is larger than the sum of the steps' own terms.
+// So each step counts its own term `crowding` times:
 //     crowding = |sum of directions|^2 / sum |direction|^2
 // Numerator and denominator are means over earlier windows, because rounding hides what tiny steps have in common. The
 // factor is at least 1, and at most the number of steps in the longest window.
@@ -10,8 +10,8 @@
 // measured. A window is measured when the weights take its steps; the steps of the next window have been found by then.
 // So the measurement counts from the window after that one on, also where a run is cut in two between them.
 //
-// Where blocks have much in common, long windows do not pay: after a stretch of windows with a high mean factor, windows are
-// half as long, down to a quarter of the longest; after a stretch with a low factor they are twice as long.
+// Where blocks have much in common, long windows do not pay: after a stretch of windows with a high mean factor,
+// windows are half as long, down to a quarter of the longest; after a stretch with a low factor they are twice as long.
 #pragma once
 
 #include <algorithm>

@@ -6,7 +6,8 @@
 
 namespace dualfield {
 
-// Step 0: where the numbers of block i are, and those of arrays with one number a block; step 1: the numbers themselves.
+// Step 0: where the numbers of block i are, and those of arrays with one number a block; step 1: the numbers
+// themselves.
 template <int Step, class Kept>
 [[gnu::always_inline]] inline void prefetch_kept(const Kept& kept, Index i) {
     if constexpr (requires { kept.template prefetch<Step>(i); }) {

@@ -1,8 +1,8 @@
 // The weights that the steps of a window read and change, on one thread or on several.
 //
 // Where the field has parts (PartedField), each thread reads and writes only its own part of the weights, so that most
-// weights stay in the cache of one core: the thread computes its part of every block's potentials, and applies its part of
-// every step.
+// weights stay in the cache of one core: the thread computes its part of every block's potentials, and applies its part
+// of every step.
 #pragma once
 
 #include <utility>
@@ -52,8 +52,9 @@ class SharedWeights {
         }
     }
 
-    // The squared norm of the counts of a change of the block's marginals, and what the weights will take: the direction, or
-    // where threads have parts the change, since a direction is longer and half of it would go from core to core.
+    // The squared norm of the counts of a change of the block's marginals, and what the weights will take: the
+    // direction, or where threads have parts the change, since a direction is longer and half of it would go from core
+    // to core.
     double pull(Exchange& exchange, const double* change, typename F::Direction& scratch) const {
         if (!in_parts()) return field_.pull(exchange.block, change, exchange.direction);
         const Index size = field_.compact_size(exchange.block);

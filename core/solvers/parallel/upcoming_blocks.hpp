@@ -1,7 +1,7 @@
 // Blocks drawn some updates before it is their turn, so that what an update looks at can be fetched into the cache.
 //
-// Draws then do not know of the few updates in between. Among thousands of blocks that is no matter, unless the rule takes
-// the largest gap; fewer blocks are in the cache anyway, and none of them is drawn ahead.
+// Draws then do not know of the few updates in between. Among thousands of blocks that is no matter, unless the rule
+// takes the largest gap; fewer blocks are in the cache anyway, and none of them is drawn ahead.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ class UpcomingBlocks {
     explicit UpcomingBlocks(const BlockSampler& sampler)
         : ahead_(sampler.draws_per_pass() >= kMany && sampler.may_draw_ahead()) {}
 
-    // fetch.operator()<Step>(i) is called three times before it is the turn of block i: what one step has fetched says where
-    // that of the next is.
+    // fetch.operator()<Step>(i) is called three times before it is the turn of block i: what one step has fetched says
+    // where that of the next is.
     template <class Fetch>
     Index next(BlockSampler& sampler, Random& random, Fetch&& fetch) {
         if (!ahead_) return sampler.draw(random);

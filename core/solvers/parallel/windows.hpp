@@ -1,10 +1,11 @@
 // Windows: steps on several blocks that are all found at the same weights, on one thread or on several.
 //
-// A window holds different blocks. Threads take its blocks in turn and find a step for each; the steps are recorded in the
-// order of the draws. Then the weights take all the steps, each thread for its own part of the weights; where the field
-// allows it, the thread at once computes what that part adds to the potentials of the next window's blocks, so that most
-// weights stay in the cache of one core. The result does not depend on the timing of threads, and on their number only by
-// rounding. It does depend on the length of the window: a window of one block is the method as published.
+// A window holds different blocks. Threads take its blocks in turn and find a step for each; the steps are recorded in
+// the order of the draws. Then the weights take all the steps, each thread for its own part of the weights; where the
+// field allows it, the thread at once computes what that part adds to the potentials of the next window's blocks, so
+// that most weights stay in the cache of one core. The result does not depend on the timing of threads, and on their
+// number only by rounding. It does depend on the length of the window: a window of one block is the method as
+// published.
 //
 // The steps of one window do not know of each other, so each is damped: see crowding.hpp.
 #pragma once
@@ -74,7 +75,8 @@ class Windows {
         // The potentials of the block under the weights.
         void score(double* theta) const { windows_.shared_.score(slot_, weights_, theta); }
 
-        // What the quadratic term of the dual is for a change of the block's marginals, c_i / l2 |E_change F|^2, damped.
+        // What the quadratic term of the dual is for a change of the block's marginals, c_i / l2 |E_change F|^2,
+        // damped.
         // The last change given is the one that the weights will take; along: <theta, change>.
         double quadratic(const double* change, double along) {
             slot_.norm = windows_.shared_.pull(slot_, change, scratch_.direction);
@@ -126,8 +128,9 @@ class Windows {
     // Whether a block has been drawn that did not fit the window before: it must be updated before the run may stop.
     bool block_left() const { return drawn_ != kNone; }
 
-    // One window of at most `most` steps; returns how many it had. Weights have raw(), which steps change, and point(), with
-    // which blocks are scored; where the two differ, not plain(), settle(start, length) makes the point of some raw weights.
+    // One window of at most `most` steps; returns how many it had. Weights have raw(), which steps change, and point(),
+    // with which blocks are scored; where the two differ, not plain(), settle(start, length) makes the point of some
+    // raw weights.
     //     fetch.operator()<Step>(i)   brings what is kept of block i into the cache: see prefetching.hpp
     //     propose(visit, member)      finds a step
     //     record(found)               in the order of the draws
@@ -231,8 +234,8 @@ class Windows {
         pending_size_ = 0;
     }
 
-    // A part of the weights takes the steps of the last window; then the thread computes what the part adds to the potentials
-    // of the next `size` blocks.
+    // A part of the weights takes the steps of the last window; then the thread computes what the part adds to the
+    // potentials of the next `size` blocks.
     template <class Weights, class Fetch>
     void take_and_score(Index size, const Part& part, Weights& weights, Fetch&& fetch) {
         const double* point = weights.point().data();
@@ -271,9 +274,9 @@ class Windows {
         shared_.prefetch_counts(i);
     }
 
-    // `products` sums <w, direction> at the weights that earlier steps of the window had already changed; at the weights that
-    // the steps were found for, the product was `along`. The difference is the products of directions with each other. Not
-    // inlined: sums must be rounded alike whether or not a run is cut in two.
+    // `products` sums <w, direction> at the weights that earlier steps of the window had already changed; at the
+    // weights that the steps were found for, the product was `along`. The difference is the products of directions with
+    // each other. Not inlined: sums must be rounded alike whether or not a run is cut in two.
     [[gnu::noinline]] void measure_crowding(double products) {
         double squares = 0.0;
         for (Index k = 0; k < pending_size_; ++k) {

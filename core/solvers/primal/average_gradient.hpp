@@ -5,14 +5,14 @@
 // with m_i the marginals at the block's last visit, at first the indicators of the truth, so that g_i = 0. The
 // objective is in mean units here: 1/n sum_i c_i loss_i + lambda/2 |w|^2, lambda = l2/n.
 //
-// Updates come in *windows* of different blocks. All blocks of a window look at the same weights, each on whatever thread
-// is free; then the method takes its steps in the order of the draws, and each thread writes its part of the weights. So
-// nothing depends on the timing of threads. A step lacks what the steps before it in the window would have changed in its
-// own gradient. Where all blocks have curvature h along some direction, steps alpha on m of them follow
+// Updates come in *windows* of different blocks. All blocks of a window look at the same weights, each on whatever
+// thread is free; then the method takes its steps in the order of the draws, and each thread writes its part of the
+// weights. So nothing depends on the timing of threads. A step lacks what the steps before it in the window would have
+// changed in its own gradient. Where all blocks have curvature h along some direction, steps alpha on m of them follow
 //     m w'' + (1 - alpha h t) w' + alpha h w = 0      (time in updates; a gradient is t late),
 // which grows once alpha h t > 1. The step is about 1/L, and h at most about L times the root mean square of the cosine
-// between changes of different blocks' gradients, as found in earlier windows: small on text, near one where attributes are
-// dense. A window is kept as short as 1 + 1/cosine, and as m/8 where few have been seen.
+// between changes of different blocks' gradients, as found in earlier windows: small on text, near one where attributes
+// are dense. A window is kept as short as 1 + 1/cosine, and as m/8 where few have been seen.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,8 @@
 
 namespace dualfield {
 
-// uniform: one Lipschitz constant for all. nus, nus_star: one a block, and blocks that change fast are drawn more often.
+// uniform: one Lipschitz constant for all. nus, nus_star: one a block, and blocks that change fast are drawn more
+// often.
 enum class GradientSampling { uniform, nus, nus_star };
 
 inline RuleNames<GradientSampling> names_of(GradientSampling) {
@@ -156,8 +157,8 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         Direction change;  // of g_i / c_i
     };
 
-    // A window, or more: a block that was drawn again begins another. Returns how many updates there were. A window ends with
-    // the pass.
+    // A window, or more: a block that was drawn again begins another. Returns how many updates there were. A window
+    // ends with the pass.
     Index advance(Team& team) {
         Index done = 0;
         Draw again;
@@ -240,9 +241,11 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         return done;
     }
 
-    // products[k] is <d, change> of a block with the d that earlier blocks of the window had changed; what is between it and
-    // `along` is the product with the sum of their changes. Changes point either way along a common direction, so what counts
-    // is the squares: their mean over that of orthogonal sums, the squared cosine, and more where all point one way.
+    // products[k] is <d, change> of a block with the d that earlier blocks of the window had changed; what is between
+    // it and
+    // `along` is the product with the sum of their changes. Changes point either way along a common direction, so what
+    // counts is the squares: their mean over that of orthogonal sums, the squared cosine, and more where all point one
+    // way.
     void measure_cosine(Index size, const std::vector<double>& products) {
         constexpr double kForget = 0.1;
         double earlier = 0.0, found = 0.0, largest = 0.0;

@@ -4,10 +4,11 @@
 //     H <- (I - s y^T / <s, y>) H (I - y s^T / <s, y>) + s s^T / <s, y>,      first H = <s, y> / |y|^2 of the last pair.
 // All its vectors are combinations of the pairs and of the vector g that it is applied to, so that it can run on their
 // coefficients, given <s_i, y_j> and <y_i, y_j> for i <= j, <s_i, g> and <y_i, g> (Chen, Wang and Zhou 2014). On
-// millions of weights H costs what is read and written. Here that is every pair twice, once for the products and once for
-// the combination; the recursion on vectors also reads or writes the one it works on six times a pair.
+// millions of weights H costs what is read and written. Here that is every pair twice, once for the products and once
+// for the combination; the recursion on vectors also reads or writes the one it works on six times a pair.
 //
-// Pairs are kept in single precision, which halves that: H need only be positive and describe the curvature about right.
+// Pairs are kept in single precision, which halves that: H need only be positive and describe the curvature about
+// right.
 // All products are those of the pairs as kept, and taken in double precision, so that H is what the formula says.
 #pragma once
 
@@ -47,15 +48,15 @@ class Curvature {
         if (filled.product > 0.0 && std::isfinite(filled.product)) pairs_.push_back(std::move(pair));
     }
 
-    // out = H g; without any pair out = g. then(first, end) sees each stretch of out while it is in the cache; returns the
-    // sum of what that returns.
+    // out = H g; without any pair out = g. then(first, end) sees each stretch of out while it is in the cache; returns
+    // the sum of what that returns.
     template <class Then>
     double apply(const double* g, double* out, Team& team, Then&& then) {
         return apply_to(EveryWeight{}, g, out, team, then);
     }
 
-    // The same in the subspace of the weights with free(k): s and y are cut to it, as g must be already, and out is zero
-    // elsewhere. What the gradient did along weights that stay says nothing about those that move.
+    // The same in the subspace of the weights with free(k): s and y are cut to it, as g must be already, and out is
+    // zero elsewhere. What the gradient did along weights that stay says nothing about those that move.
     template <class Free, class Then>
     double apply_within(Free&& free, const double* g, double* out, Team& team, Then&& then) {
         products_.clear();  // they were of other weights
@@ -122,7 +123,8 @@ class Curvature {
                 std::make_unique_for_overwrite<float[]>(dimension_)};
     }
 
-    // A power of two to divide by before numbers of that size are kept: 1, unless they come near the ends of what floats hold.
+    // A power of two to divide by before numbers of that size are kept: 1, unless they come near the ends of what
+    // floats hold.
     static double unit_of(double largest) {
         constexpr double kSmall = 0x1p-60, kLarge = 0x1p+100;
         if (!(largest > 0.0) || !std::isfinite(largest) || (kSmall < largest && largest < kLarge)) return 1.0;
@@ -285,8 +287,8 @@ class Curvature {
         }
     }
 
-    // The two loops, on coefficients. Pairs along which the gradient did not grow enough, 1 / <s, y> not positive or too
-    // large, are passed over.
+    // The two loops, on coefficients. Pairs along which the gradient did not grow enough, 1 / <s, y> not positive or
+    // too large, are passed over.
     Combination recur(const std::vector<Products>& with_g) const {
         const Index n = count();
         Combination result;

@@ -1,8 +1,8 @@
 // The full pass behind the certificate of a primal solver.
 //
-// At given weights it computes P(w) and its gradient. With mu = p(w) the dual value is P(w) - |gradient|^2 / (2 l2), with
-// l1 that of duality/elastic_net.hpp; the best such value of all passes so far bounds the optimum from below. It works in
-// slices and changes nothing in the run.
+// At given weights it computes P(w) and its gradient. With mu = p(w) the dual value is P(w) - |gradient|^2 / (2 l2),
+// with l1 that of duality/elastic_net.hpp; the best such value of all passes so far bounds the optimum from below. It
+// works in slices and changes nothing in the run.
 #pragma once
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 // a Delta, and w stays. The sum of all w so far, for averages, is likewise A v - u: counting w once more adds s to A,
 // and a change of v by Delta changes u by A Delta. (Weights that drift are not averaged.)
 //
-// Several threads may change v and d together: s and a follow the steps at once, in their order, and what a step adds to v
-// and d is kept until catch_up(), where each thread writes its part. In between nothing is read.
+// Several threads may change v and d together: s and a follow the steps at once, in their order, and what a step adds
+// to v and d is kept until catch_up(), where each thread writes its part. In between nothing is read.
 #pragma once
 
 #include <utility>

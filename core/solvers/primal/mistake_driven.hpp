@@ -1,9 +1,9 @@
-// What methods share that change the weights where the best labelling of a block is not the true one: the perceptron, passive
-// aggressive learning, adaptive regularisation of weights. Blocks come in a random order each pass.
+// What methods share that change the weights where the best labelling of a block is not the true one: the perceptron,
+// passive aggressive learning, adaptive regularisation of weights. Blocks come in a random order each pass.
 //
-// A method is a class derived from this one, with a function visit(i): it scores block i into room_for_potentials(i), asks
-// differs(i), and where the labellings differ changes its weights by difference(), the compact indicators of the best
-// labelling less those of the true one.
+// A method is a class derived from this one, with a function visit(i): it scores block i into room_for_potentials(i),
+// asks differs(i), and where the labellings differ changes its weights by difference(), the compact indicators of the
+// best labelling less those of the true one.
 #pragma once
 
 #include <cmath>
@@ -76,7 +76,8 @@ class MistakeDriven {
     // By how much the best labelling outscores the true one.
     double excess(Index i) const { return dot(field_.compact_size(i), theta_.data(), m_.data()); }
 
-    // At how many nodes the two differ: there the label that is wrong has the indicator 1. Nodes come first in compact vectors.
+    // At how many nodes the two differ: there the label that is wrong has the indicator 1. Nodes come first in compact
+    // vectors.
     Index wrong_labels(Index i) const {
         Index wrong = 0;
         for (Index k = 0; k < nodes(i) * field_.labels(); ++k) wrong += m_[k] > 0.5;

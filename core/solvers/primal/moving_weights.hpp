@@ -43,8 +43,9 @@ class MovingWeights {
     // A step with the changes of a batch of blocks, at once.
     virtual void move(double decay, double step, std::span<const Change> changes) = 0;
 
-    // For several threads: a step with the change of one block; and d += x * direction, where w stays. Both are kept until
-    // catch_up(), where each thread writes its part; the directions must be there until then. In between nothing is read.
+    // For several threads: a step with the change of one block; and d += x * direction, where w stays. Both are kept
+    // until catch_up(), where each thread writes its part; the directions must be there until then. In between nothing
+    // is read.
     virtual void move_later(double decay, double step, const Change& change, Team& team) = 0;
     virtual void change_drift_later(const Change& change) = 0;
     virtual void catch_up(Team& team) = 0;

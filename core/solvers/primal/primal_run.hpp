@@ -24,8 +24,8 @@ inline void check_penalty(const auto& field, double l1) {
 template <Field F, class Method>
 class PrimalRun {
    public:
-    // Runs updates until there were `max_updates` or the time is over, and then to the end of what advance() does at a time;
-    // returns how many there were.
+    // Runs updates until there were `max_updates` or the time is over, and then to the end of what advance() does at a
+    // time; returns how many there were.
     Index run(Index max_updates, double seconds) {
         const Deadline deadline(seconds);
         Team team(threads_);

@@ -1,13 +1,13 @@
 // Weights under steps with l1, each at the cost of the weights that one block touches:
 //     w <- soft(q_t w - x_t d, x_t l1),      x_t, q_t > 0 the same for all weights.
 //
-// While a weight that no block touches stays on one side of zero, e = sign(w), the step is w <- q_t w - x_t (d + e l1), and
-// with s_t = q_1 ... q_t and r_t = x_1/s_1 + ... + x_t/s_t, the *reach*,
+// While a weight that no block touches stays on one side of zero, e = sign(w), the step is w <- q_t w - x_t (d + e l1),
+// and with s_t = q_1 ... q_t and r_t = x_1/s_1 + ... + x_t/s_t, the *reach*,
 //     w_t / s_t = w_0 / s_0 - (r_t - r_0) (d + e l1).
-// The reach only grows, so a weight leaves its side once at most, at a moment that bisection finds. There it takes that one
-// step as it is written. At zero it stays, where |d| <= l1; otherwise it goes on, away from zero for good. So any number of
-// missed steps is made up for exactly, in constant time but for the bisection. Sums of w over moments t, for averages, follow
-// from sums of s_t and of s_t r_t.
+// The reach only grows, so a weight leaves its side once at most, at a moment that bisection finds. There it takes that
+// one step as it is written. At zero it stays, where |d| <= l1; otherwise it goes on, away from zero for good. So any
+// number of missed steps is made up for exactly, in constant time but for the bisection. Sums of w over moments t, for
+// averages, follow from sums of s_t and of s_t r_t.
 //
 // The moments are kept until all weights have been brought up to date, which is done once there are many. A step with
 // q_t <= 0, beyond all reason but the first ones of Pegasos, is taken by all weights at once.

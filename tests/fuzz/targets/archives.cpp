@@ -1,6 +1,7 @@
 // States of runs: a saved one, changed anywhere, is refused or restored, and a restored run goes on without a fault.
 //
-// core/bindings/archives.hpp reads a state from a dict of arrays; this reads it from a map with the same checks, so that no
+// core/bindings/archives.hpp reads a state from a dict of arrays; this reads it from a map with the same checks, so
+// that no
 // Python is needed. What the checks let pass is what the solvers must bear.
 #include <map>
 #include <stdexcept>

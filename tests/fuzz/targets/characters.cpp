@@ -1,4 +1,5 @@
-// UTF-8, lower case, shapes and affixes. A vocabulary may hold bytes that are not UTF-8, so all functions take any bytes.
+// UTF-8, lower case, shapes and affixes. A vocabulary may hold bytes that are not UTF-8, so all functions take any
+// bytes.
 #include "text/characters.hpp"
 
 #include "choices.hpp"

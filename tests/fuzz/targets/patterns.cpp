@@ -1,4 +1,5 @@
-// Patterns, each searched for in a text: a match lies inside the text, and a match from its own beginning is found again.
+// Patterns, each searched for in a text: a match lies inside the text, and a match from its own beginning is found
+// again.
 #include <stdexcept>
 
 #include "choices.hpp"

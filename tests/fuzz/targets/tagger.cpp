@@ -1,5 +1,5 @@
-// The tagger of column files: any model that the bindings accept (core/bindings/bind_tagging.cpp) on any chunk. The lines
-// come back in their order, each as it was or with a label behind it.
+// The tagger of column files: any model that the bindings accept (core/bindings/bind_tagging.cpp) on any chunk. The
+// lines come back in their order, each as it was or with a label behind it.
 #include "column_options.hpp"
 #include "tagging/column_tagger.hpp"
 #include "template_choices.hpp"

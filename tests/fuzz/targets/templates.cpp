@@ -1,5 +1,5 @@
-// Templates evaluated on tokens: every string is what its rule says, written out here in the plainest way, and the three
-// ways to number attributes agree.
+// Templates evaluated on tokens: every string is what its rule says, written out here in the plainest way, and the
+// three ways to number attributes agree.
 #include "column_options.hpp"
 #include "template_choices.hpp"
 

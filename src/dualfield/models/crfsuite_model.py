@@ -31,7 +31,7 @@ from dualfield.io.content import CRFSUITE, read_packed
 from dualfield.models.chain_layout import ChainLayout
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
-from dualfield.solution import Solution
+from dualfield.models.stored_model import imported_solution
 
 __all__ = ["model_of_bytes", "read_crfsuite_model"]
 
@@ -165,7 +165,7 @@ def _model(kind: type[Model], origin: str, file: _File) -> Model:
     crf.layout_ = ChainLayout(n_attributes, n_labels, transitions.astype(np.int32), rows, False, False, False)
     crf.weights_ = np.concatenate((state_weights, transition_weights))
     crf.column_features_ = {"attributes": "attributes"}
-    crf.solution_ = _solution(crf.weights_, origin)
+    crf.solution_ = imported_solution(crf.weights_, origin, "CRFsuite")
     return crf
 
 
@@ -228,24 +228,3 @@ def _sorted(what: str, flat: Numbers, weights: npt.NDArray[np.float64]) -> tuple
     if (np.diff(flat) == 0).any():
         raise _Damage(f"a {what} feature stands twice")
     return flat, weights
-
-
-def _solution(weights: npt.NDArray[np.float64], origin: str) -> Solution:
-    return Solution(
-        weights=weights,
-        primal=np.nan,
-        dual=np.nan,
-        duality_gap=np.nan,
-        certificate="none",
-        status="imported",
-        message=(
-            f"Read from {origin}: the weights are as CRFsuite left them, and since its training data "
-            "and objective are not in the file, nothing is proven about them."
-        ),
-        passes=0,
-        updates=0,
-        oracle_calls=0,
-        seconds=0.0,
-        cpu_seconds=0.0,
-        history={},
-    )

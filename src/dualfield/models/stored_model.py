@@ -15,7 +15,7 @@ from dualfield.models.schema import Contents, read_contents
 from dualfield.scikit_learn import check_fitted
 from dualfield.solution import Solution
 
-__all__ = ["StoredModel", "solution_of"]
+__all__ = ["StoredModel", "imported_solution", "solution_of"]
 
 _CODES = {"d": "d", "f": "f", "q": "q", "l": "q", "i": "i", "B": "B"}  # of arrays, and as files have them
 
@@ -79,6 +79,29 @@ def solution_of(contents: Contents, weights: npt.NDArray[np.float64]) -> Solutio
     plain = contents.description["solution"].items()
     values: dict[str, Any] = {name: np.nan if value is None else value for name, value in plain}
     return Solution(weights=weights, history={}, **values)
+
+
+def imported_solution(weights: npt.NDArray[np.float64], origin: str, program: str) -> Solution:
+    """What is known of weights that another program has trained: nothing."""
+    message = (
+        f"Read from {origin}: the weights are as {program} left them, and since its training data and objective are "
+        "not in the file, nothing is proven about them."
+    )
+    return Solution(
+        weights=weights,
+        primal=np.nan,
+        dual=np.nan,
+        duality_gap=np.nan,
+        certificate="none",
+        status="imported",
+        message=message,
+        passes=0,
+        updates=0,
+        oracle_calls=0,
+        seconds=0.0,
+        cpu_seconds=0.0,
+        history={},
+    )
 
 
 def _plain_solution(solution: Solution) -> dict[str, Any]:

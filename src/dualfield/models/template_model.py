@@ -25,7 +25,7 @@ from dualfield.models.chain_layout import ChainLayout
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.recipe import FileLayout, Recipe, recipe_of
 from dualfield.models.spec import ChainSpec
-from dualfield.solution import Solution
+from dualfield.models.stored_model import imported_solution
 
 __all__ = ["Damage", "Syntax", "TemplateModel", "chain_of", "template_model_of"]
 
@@ -291,24 +291,8 @@ def chain_of(model: TemplateModel, n_columns: int | None, syntax: Syntax, kind: 
     crf.weights_ = np.concatenate((state_weights, transition_weights, bigram_weights))
     recipe = Recipe(FileLayout(), n_columns + 1, n_columns, tuple(range(n_columns)), template.to_dict(), None)
     crf.column_features_ = recipe.to_dict()
-    crf.solution_ = Solution(
-        weights=crf.weights_,
-        primal=np.nan,
-        dual=np.nan,
-        duality_gap=np.nan,
-        certificate="none",
-        status="imported",
-        message=(
-            f"Read from the {syntax.program} model {os.path.basename(name)}: the weights are as it left them, and "
-            "since its training data and objective are not in the file, nothing is proven about them."
-        ),
-        passes=0,
-        updates=0,
-        oracle_calls=0,
-        seconds=0.0,
-        cpu_seconds=0.0,
-        history={},
-    )
+    origin = f"the {syntax.program} model {os.path.basename(name)}"
+    crf.solution_ = imported_solution(crf.weights_, origin, "it")
     return crf
 
 

@@ -52,6 +52,7 @@ class ErasedChain final : public ErasedField<Chain<Rows>, FreeChain> {
    public:
     using Base::Base;
 
+    bool scores_potentials() const override { return true; }
     ChainPotentials potentials(Index i, const double* theta, std::vector<double>&) const override {
         return field_.potentials(i, theta);
     }

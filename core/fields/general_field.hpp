@@ -68,6 +68,7 @@ class GeneralField {
     virtual Index positions_before(Index i) const = 0;  // how many nodes the blocks before i have
 
     virtual void score(Index i, const double* w, double* theta) const = 0;
+    virtual bool scores_potentials() const { return false; }  // whether theta holds potentials, not terms of them
     virtual void center(Index i, double* theta) const = 0;
     virtual double magnitude(Index i, const double* theta) const = 0;
     virtual double log_partition(Index i, const double* theta, Workspace& workspace) const = 0;

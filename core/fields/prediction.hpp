@@ -16,13 +16,15 @@ namespace dualfield {
 // Larger potentials may add up to what is no number, and an oracle would then answer at random.
 inline constexpr double kLargestPotential = 1e150;
 
-// The potentials of block i, or a refusal. Those of a graph's edges are sums over features, which magnitude() bounds.
+// The potentials of block i, or a refusal. Where they are sums, as those of a graph's edges, magnitude() bounds them.
 template <class F>
 void score_block(const F& field, const double* w, Index i, double* theta) {
+    const Index size = field.compact_size(i);
     field.score(i, w, theta);
     int outside = 0;
-    for (Index k = 0; k < field.compact_size(i); ++k) outside |= !(std::abs(theta[k]) <= kLargestPotential);
-    if constexpr (std::derived_from<F, GeneralField>) outside |= !(field.magnitude(i, theta) <= kLargestPotential);
+    for (Index k = 0; k < size; ++k) outside |= !(std::abs(theta[k]) <= kLargestPotential);
+    if constexpr (std::derived_from<F, GeneralField>)
+        if (!field.scores_potentials()) outside |= !(field.magnitude(i, theta) <= kLargestPotential);
     if (outside)
         throw std::domain_error("member " + std::to_string(i) +
                                 " of X has scores that are not finite, or larger than 1e150; scale its features down, "

@@ -89,17 +89,21 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
         }
         ++steps_;
         const double r = l2_of_a_block_ * static_cast<double>(batch.size());
+        const auto move = [&](auto&& towards_zero) {
+            for_each_range([&](Index start, Index length) {
+                if (steps_of_[start] == steps_) return;  // another block of the batch has been here
+                steps_of_[start] = steps_;
+                for (Index j = start; j < start + length; ++j) {
+                    const double g = std::exchange(gradient_[j], 0.0);
+                    squares_[j] += g * g;
+                    const double eta = step(j);
+                    weights_[j] = towards_zero(weights_[j] - eta * g, eta) / (1.0 + eta * r);
+                }
+            });
+        };
         const double l1 = Base::penalty_.l1 * share(static_cast<double>(batch.size()));
-        for_each_range([&](Index start, Index length) {
-            if (steps_of_[start] == steps_) return;  // another block of the batch has been here
-            steps_of_[start] = steps_;
-            for (Index j = start; j < start + length; ++j) {
-                const double g = std::exchange(gradient_[j], 0.0);
-                squares_[j] += g * g;
-                const double eta = step(j);
-                weights_[j] = soft_threshold(weights_[j] - eta * g, eta * l1) / (1.0 + eta * r);
-            }
-        });
+        if (Base::penalty_.plain()) return move([](double w, double) { return w; });
+        move([l1](double w, double eta) { return soft_threshold(w, eta * l1); });
     }
 
     double share(double blocks) const { return blocks / static_cast<double>(Base::active_count()); }

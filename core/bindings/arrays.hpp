@@ -28,6 +28,9 @@ using Vector = Input<T, 1>;
 template <class T, std::size_t Dimensions>
 using Output = nb::ndarray<nb::numpy, T, nb::ndim<Dimensions>>;
 
+// A count as a length of an array.
+inline std::size_t extent(Index n) { return static_cast<std::size_t>(n); }
+
 // A new uninitialised NumPy array; C++ fills it through data().
 template <class T, std::size_t Dimensions>
 Output<T, Dimensions> new_array(const std::array<std::size_t, Dimensions>& shape) {

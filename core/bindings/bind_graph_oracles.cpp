@@ -44,8 +44,6 @@ Schedule schedule_of(const std::string& name) {
     return Schedule::kResidual;
 }
 
-std::size_t extent(Index n) { return static_cast<std::size_t>(n); }
-
 auto spanning_tree_probabilities(Index nodes, Input<std::int32_t, 2> ends) {
     const PairwiseGraph graph = graph_of(nodes, ends);
     auto rho = new_array<double, 1>({extent(graph.edges)});

@@ -10,8 +10,6 @@
 namespace dualfield {
 namespace {
 
-std::size_t extent(Index n) { return static_cast<std::size_t>(n); }
-
 double log_partition(Input<double, 2> node, Input<double, 3> edge) {
     const LiveChain chain(node, edge);
     nb::gil_scoped_release release;

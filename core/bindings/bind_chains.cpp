@@ -1,8 +1,9 @@
 // Fields on sequences. Arrays are viewed, not copied; the Python object keeps them alive. Chains with attributes of
-// pairs, with constraints or with labels known in part view a chain, and keep it alive.
+// pairs, with constraints, with costs or with labels known in part view a chain, and keep it alive.
 #include "bindings/chain_queries.hpp"
 #include "bindings/field_arrays.hpp"
 #include "fields/bigram_chain.hpp"
+#include "fields/costly_chain.hpp"
 #include "fields/partial_chain.hpp"
 #include "fields/prediction.hpp"
 
@@ -189,6 +190,23 @@ void bind_constrained(nb::module_& m) {
             },
             "weights"_a.noconvert(), "first"_a, "last"_a,
             "The allowed labels of blocks first .. last - 1 with the fewest wrong ones to expect.");
+
+    nb::class_<CostlyChain, ConstrainedChain>(m, "CostlyChain",
+                                              "A chain whose wrong labels cost something in training.")
+        .def(
+            "__init__",
+            [](CostlyChain* self, const FreeChain& chain, Mask transitions, Vector<bool> begin, Vector<bool> end,
+               std::optional<Mask> allowed, Input<double, 2> costs) {
+                const Index K = chain.labels();
+                require(chain.labelled(), "the chain has no labels");
+                require(static_cast<Index>(costs.shape(0)) == K && static_cast<Index>(costs.shape(1)) == K,
+                        "the costs must be K x K");
+                for (Index k = 0; k < K * K; ++k) require(std::isfinite(costs.data()[k]), "a cost is not finite");
+                for (Index k = 0; k < K; ++k) require(costs.data()[k * K + k] == 0.0, "a true label has a cost");
+                new (self) CostlyChain(chain, allowed_of(chain, transitions, begin, end, allowed), costs.data());
+            },
+            "chain"_a, "transitions"_a.noconvert(), "begin"_a.noconvert(), "end"_a.noconvert(),
+            "allowed"_a.noconvert().none(), "costs"_a.noconvert(), nb::keep_alive<1, 2>());
 
     nb::class_<PartialChain, ConstrainedChain>(m, "PartialChain", "A chain whose labels are known in part.")
         .def(

@@ -10,7 +10,10 @@ from dualfield.given_numbers import as_float, check_integer
 __all__ = ["TRAINING", "check_ignore_label", "check_l1", "check_l2", "check_limits"]
 
 # What the parameters of estimators say of training, not of the model.
-TRAINING = ("solver", "tol", "max_passes", "n_jobs", "warm_start", "random_state", "verbose", "ignore_label")
+TRAINING = (
+    *("solver", "tol", "max_passes", "n_jobs", "warm_start", "random_state", "verbose", "ignore_label"),
+    *("class_weight", "costs"),
+)
 
 
 def check_l1(l1: object) -> float:

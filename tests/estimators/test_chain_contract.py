@@ -37,6 +37,8 @@ DEFAULTS = {
     "constraints": None,
     "bigram_features": "all",
     "ignore_label": None,
+    "class_weight": None,
+    "costs": None,
 }
 
 

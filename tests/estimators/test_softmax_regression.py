@@ -311,3 +311,18 @@ def test_what_is_no_such_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="some weights are not finite"):
         broken.save(tmp_path / "broken")
     assert not (tmp_path / "broken").exists()
+
+
+def test_class_weights_multiply_those_of_points(tmp_path: Path) -> None:
+    X, y = points(30)
+    given = np.linspace(0.5, 2.0, 30)
+    weighted = SoftmaxRegression(class_weight={0: 3.0}, tol=1e-6, random_state=0).fit(X, y, given)
+    by_hand = SoftmaxRegression(tol=1e-6, random_state=0).fit(X, y, given * np.where(y == 0, 3.0, 1.0))
+    np.testing.assert_allclose(weighted.coef_, by_hand.coef_)
+    balanced = SoftmaxRegression(class_weight="balanced", tol=1e-6, random_state=0).fit(X, y)
+    by_hand = SoftmaxRegression(tol=1e-6, random_state=0).fit(X, y, (30 / (3 * np.bincount(y)))[y])
+    np.testing.assert_allclose(balanced.coef_, by_hand.coef_)
+    weighted.save(tmp_path / "model")
+    assert SoftmaxRegression.load(tmp_path / "model").class_weight == {0: 3.0}
+    with pytest.raises(ValueError, match="class_weight must be None, 'balanced' or a dict"):
+        SoftmaxRegression(class_weight=[1, 2]).fit(X, y)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, train
 from dualfield.fields import Chain
 from dualfield.labels import Constraints, with_unknown
+from dualfield.labels.given_costs import costs_of_plain, plain_costs
 from dualfield.labels.tags import Scheme
 from dualfield.labels.unknown_labels import MASKING_LABEL
 from dualfield.models.chain_model import ChainModel
@@ -37,6 +38,8 @@ class ChainParameters(StructuredEstimator):
     constraints: Constraints | Scheme | None
     bigram_features: str
     ignore_label: str | int | None
+    class_weight: Any
+    costs: Any
 
 
 class ChainCRF(ChainParameters, ChainModel):
@@ -94,6 +97,14 @@ class ChainCRF(ChainParameters, ChainModel):
     ignore_label : str, int or None
         A label that stands for an unknown one, as −100 does in other libraries: ``fit`` takes it as None, and ``score``
         leaves its positions out.
+    class_weight : dict, "balanced" or None
+        Weights of labels, in training only: where a label of weight v is right, the odds of every other one are
+        multiplied by v, so that labels of weight above 1 are learnt with a margin and predicted more often. "balanced"
+        gives label k the weight ``N / (K · n_k)``, where n_k of the N positions have it.
+    costs : dict or None
+        ``{(true label, wrong label): cost}``, in training only: the cost is added to the potential of the wrong label
+        where the other one is right (softmax-margin training). A weight v is a cost of ``log v`` of all wrong labels.
+        The objective stays convex, and the result certified; SDCA and the methods that decode do not take costs.
 
     Attributes
     ----------
@@ -144,6 +155,8 @@ class ChainCRF(ChainParameters, ChainModel):
         constraints: Constraints | Scheme | None = None,
         bigram_features: str = "all",
         ignore_label: str | int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        costs: Mapping[tuple[Any, Any], float] | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -168,7 +181,8 @@ class ChainCRF(ChainParameters, ChainModel):
             None (or ``ignore_label``) where it is unknown: then the loss is that of all labellings left open, for
             solvers on the primal.
         sample_weight : array, shape (n,), optional
-            Weight of each sequence's loss; zero is allowed.
+            Weight of each sequence's loss; zero is allowed. :func:`~dualfield.labels.sequence_weights` derives some
+            from the labels.
         callbacks : iterable of callables
             Called with a ``Progress`` after every pass; one that returns True ends training.
         allowed : sequence, optional
@@ -184,7 +198,15 @@ class ChainCRF(ChainParameters, ChainModel):
     def _field(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, allowed: Any = None) -> Chain:
         """The problem that these parameters pose."""
         check_parameters(self)
-        field = Chain.of_spec(ChainSpec.of(self), X, with_unknown(y, self.ignore_label), sample_weight, allowed)
+        field = Chain.of_spec(
+            ChainSpec.of(self),
+            X,
+            with_unknown(y, self.ignore_label),
+            sample_weight,
+            allowed,
+            class_weight=self.class_weight,
+            costs=self.costs,
+        )
         if field.classes.dtype.kind == "i" and MASKING_LABEL in field.classes:
             warnings.warn(
                 f"y has the label {MASKING_LABEL}, which is learnt like any other; where it stands for unknown labels, "
@@ -218,6 +240,8 @@ class ChainCRF(ChainParameters, ChainModel):
         classes : sequence of labels, optional
             Labels that the model is to have whether ``y`` shows them or not.
 
+        ``class_weight="balanced"`` is refused here, since the new sequences alone do not say how rare a label is.
+
         Returns
         -------
         self
@@ -228,4 +252,7 @@ class ChainCRF(ChainParameters, ChainModel):
     @classmethod
     def _of_spec(cls, spec: ChainSpec, training: Mapping[str, Any]) -> Self:
         """An estimator yet without weights; refuses what it would refuse to train with."""
-        return cls._of_parameters({**spec._asdict(), **training})
+        return cls._of_parameters({**spec._asdict(), **costs_of_plain(training)})
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        return plain_costs(super()._plain_parameters())

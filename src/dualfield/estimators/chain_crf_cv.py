@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any, Literal
 
@@ -50,7 +50,7 @@ class ChainCRFCV(ChainParameters):
     l1s : sequence of float, optional
         The l1 penalties to try, each with all of ``l2s``; by default ``l1`` alone.
     solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, verbose,
-    l1, constraints, bigram_features, ignore_label
+    l1, constraints, bigram_features, ignore_label, class_weight, costs
         As for :class:`ChainCRF`.
 
     Attributes
@@ -105,6 +105,8 @@ class ChainCRFCV(ChainParameters):
         bigram_features: str = "all",
         l1s: Iterable[float] | None = None,
         ignore_label: str | int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        costs: Mapping[tuple[Any, Any], float] | None = None,
     ) -> None:
         self._keep(locals())
 

@@ -28,6 +28,11 @@ __all__ = ["go_on"]
 def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> None:
     """What ``ChainCRF.partial_fit`` says; ``crf`` is the estimator."""
     check_parameters(crf)
+    if crf.class_weight == "balanced":
+        raise ValueError(
+            "class_weight='balanced' counts the labels of all data, which partial_fit does not see; give the weights "
+            "as a dict."
+        )
     spec = ChainSpec.of(crf)
     known = crf.__sklearn_is_fitted__()
     if known:
@@ -66,7 +71,8 @@ def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight
         numbers = np.searchsorted(labels, crf.classes_)
         layout = _with_weights_of(crf.layout_, layout, numbers)
         start = crf.layout_.carry(crf.weights_, layout, numbers)
-    field = Chain.of_layout(encoded, codes, labels, layout, spec, sample_weight)
+    costs = {"class_weight": crf.class_weight, "costs": crf.costs}
+    field = Chain.of_layout(encoded, codes, labels, layout, spec, sample_weight, **costs)
     if start is not None:
         field = field.about(start)
     crf._run = None  # the state of an earlier fit says nothing about these data

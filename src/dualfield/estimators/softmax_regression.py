@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,10 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dualfield.core_arrays import check_sample_weight
 from dualfield.estimators.contract import Estimator
 from dualfield.estimators.training import check_parameters, train
 from dualfield.fields import Multiclass
 from dualfield.fields.multiclass import compile_rows, sorted_labels
+from dualfield.labels.costs import label_weights
+from dualfield.labels.given_costs import costs_of_plain, plain_costs
 from dualfield.models.model_file import Arrays
 from dualfield.models.schema import Contents
 from dualfield.models.stored_model import StoredModel, solution_of
@@ -59,6 +63,9 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
     l1 : float
         Strength of the penalty that makes weights exactly zero. OEG, SDCA, L-BFGS (as OWL-QN), SAGA, SVRG, AdaGrad and
         SGD take one.
+    class_weight : dict, "balanced" or None
+        Weights of classes, 1 for those that it lacks, by which the weights of their points are multiplied. "balanced"
+        gives class k the weight ``n / (K · n_k)``, where n_k of the n points have it.
 
     Attributes
     ----------
@@ -98,6 +105,7 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
         l1: float = 0.0,
+        class_weight: Mapping[Any, float] | str | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -113,6 +121,10 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
         except TypeError:  # labels that cannot be sorted; the field says so
             sorted_labels(y, X.shape[0])
             raise
+        if self.class_weight is not None:
+            classes, codes = sorted_labels(y, X.shape[0])
+            given = check_sample_weight(sample_weight, X.shape[0], "row")
+            sample_weight = label_weights(self.class_weight, classes, codes)[codes] * (1.0 if given is None else given)
         field = Multiclass(X, y, self.l2, bias=self.bias, sample_weight=sample_weight, l1=self.l1)
         self.solution_ = train(self, field)
         self.classes_ = field.classes
@@ -147,11 +159,11 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
         names = getattr(self, "feature_names_in_", np.array([])).tolist()
         description = {"n_features": int(self.n_features_in_), "feature_names": names}
         weights = np.concatenate([self.coef_.T.ravel(), self.intercept_])
-        return weights, {}, {"parameters": self._plain_parameters(), **description}
+        return weights, {}, {"parameters": plain_costs(self._plain_parameters()), **description}
 
     @classmethod
     def _of_contents(cls, contents: Contents) -> Self:
-        model = cls._of_parameters(contents.description["parameters"])
+        model = cls._of_parameters(costs_of_plain(contents.description["parameters"]))
         d, k, names = contents.description["n_features"], len(contents.labels), contents.description["feature_names"]
         if type(d) is not int or d < 1:
             raise ValueError("its number of features is damaged")

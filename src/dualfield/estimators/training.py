@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dualfield.driver import Callback
 from dualfield.fields import Field
 from dualfield.fields.base import Choice, check_l1, check_l2
+from dualfield.labels import check_costs
 from dualfield.parameters import check_ignore_label, check_limits
 from dualfield.reporting.training import solve_visibly, warn_of_shortfall
 from dualfield.solution import Solution
@@ -27,6 +28,7 @@ def check_parameters(estimator: Any) -> None:
     check_limits(estimator.tol, estimator.max_passes)
     thread_count(estimator.n_jobs)
     check_ignore_label(getattr(estimator, "ignore_label", None))
+    check_costs(getattr(estimator, "class_weight", None), getattr(estimator, "costs", None))
 
 
 def train(

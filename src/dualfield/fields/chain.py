@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dualfield.core_arrays import check_sample_weight, frozen
 from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
 from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_label_count
-from dualfield.labels import encode_allowed, encode_partial_labels, resolve_constraints
+from dualfield.labels import check_costs, cost_matrix, encode_allowed, encode_partial_labels, resolve_constraints
 from dualfield.models.chain_layout import ChainLayout
 from dualfield.models.chain_masks import check_labels, observed_among
 from dualfield.models.spec import ChainSpec
@@ -21,6 +21,7 @@ from dualfield.solution import Certificate
 __all__ = ["Chain", "frequent"]
 
 _FEW_SEQUENCES = 30
+_OFFERS_WITH_COSTS = EXACT - {"clique tables", "independent nodes", "decoding"}
 _OFFERS_OF_PARTIAL = frozenset({"marginals", "Hessian-vector products"})
 
 
@@ -35,6 +36,8 @@ class Chain(Field):
         ``l1 ‖w‖₁ + l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i; w))``
 
     with ``p(y | x) ∝ exp(score(x, y))`` over the labellings that ``constraints`` and ``allowed`` leave, all by default.
+    With costs ``C`` it is ``p(y | x_i) ∝ exp(score(x_i, y) + Σ_t C(y_{i,t}, y_t))``, in training only: a sequence is
+    learnt when wrong labels are less probable by as much as they cost (softmax-margin training).
     Where labels are known in part, ``p(y_i | x_i)`` sums over the labellings Y_i that they leave open: the loss is
     ``log Z(x_i) − log Z(x_i; Y_i)``. It is not convex, so only solvers on the primal take it, and nothing is certified.
 
@@ -51,6 +54,11 @@ class Chain(Field):
         The ``c_i``, not negative.
     allowed : sequence, optional
         For each sequence None, or for each position None or the labels allowed there.
+    class_weight : dict, "balanced" or None
+        Weights of labels: where a label of weight v is right, every other one costs ``log v``.
+        "balanced": ``N / (K · n_k)`` for label k, which n_k of the N positions have.
+    costs : dict, optional
+        ``{(true label, wrong label): cost}``, in addition.
     l1, constraints, state_features, transitions, bigram_features, bias, begin, end, min_count
         Options of :class:`~dualfield.models.ChainSpec`, which says what they are. Not all solvers take an ``l1``: see
         ``Solver.takes``. Of transitions and bigrams only allowed ones have a weight; candidates of partial labels count
@@ -75,9 +83,12 @@ class Chain(Field):
         *,
         sample_weight: npt.ArrayLike | None = None,
         allowed: Any = None,
+        class_weight: Any = None,
+        costs: Any = None,
         **options: Any,
     ) -> None:
         self._pose(ChainSpec(l2=l2, **options))
+        check_costs(class_weight, costs)
         encoded: Encoded = encode(X)
         if len(encoded) == 0:
             raise ValueError("X has no sequences; expected at least one.")
@@ -89,7 +100,8 @@ class Chain(Field):
         self.allowed = None if allowed is None else encode_allowed(allowed, encoded.lengths, self.classes)
         if self.candidates is None:
             check_labels(self.codes, encoded.offsets, self.classes, rules, self.allowed)
-        self.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
+        self.costs = self._costs(class_weight, costs)
+        self.sample_weight = check_sequence_weight(sample_weight, len(encoded))
         self.encoded = frequent(encoded, self.spec.min_count)
         self.layout = ChainLayout.from_data(
             self.encoded,
@@ -104,10 +116,19 @@ class Chain(Field):
 
     @classmethod
     def of_spec(
-        cls, spec: ChainSpec, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, allowed: Any = None
+        cls,
+        spec: ChainSpec,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        allowed: Any = None,
+        *,
+        class_weight: Any = None,
+        costs: Any = None,
     ) -> Chain:
         """The problem of a spec."""
-        return cls(X, y, sample_weight=sample_weight, allowed=allowed, **spec._asdict())
+        given = {"allowed": allowed, "class_weight": class_weight, "costs": costs}
+        return cls(X, y, sample_weight=sample_weight, **given, **spec._asdict())
 
     @classmethod
     def of_layout(
@@ -118,6 +139,9 @@ class Chain(Field):
         layout: ChainLayout,
         spec: ChainSpec,
         sample_weight: npt.ArrayLike | None = None,
+        *,
+        class_weight: Any = None,
+        costs: Any = None,
     ) -> Chain:
         """Encoded sequences with coded labels, and weights as a given layout has them."""
         before = time.perf_counter(), time.process_time()
@@ -125,10 +149,20 @@ class Chain(Field):
         field._pose(spec)
         field.encoded, field.codes, field.classes, field.layout = encoded, frozen(codes, np.int32), classes, layout
         field.allowed = field.candidates = None
-        field.sample_weight = check_sample_weight(sample_weight, len(encoded), "sequence")
+        field.costs = field._costs(class_weight, costs)
+        field.sample_weight = check_sequence_weight(sample_weight, len(encoded))
         field._compile()
         field.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
         return field
+
+    def _costs(self, class_weight: Any, costs: Any) -> npt.NDArray[np.float64] | None:
+        """What it costs to take one label for another; refused where labels are known in part."""
+        if self.candidates is not None and (class_weight is not None or costs is not None):
+            raise ValueError(
+                f"{'class_weight' if costs is None else 'costs'} needs to know what is right: label every position of "
+                "y, or leave it out."
+            )
+        return cost_matrix(class_weight, costs, self.classes, self.codes)
 
     def _pose(self, spec: ChainSpec) -> None:
         self.spec, self.l1, self.l2 = spec, spec.l1, spec.l2
@@ -139,10 +173,13 @@ class Chain(Field):
             self.name, self.offers = "Chain with bigrams", EXACT
         if self.layout.constraints is not None or self.allowed is not None:
             self.name, self.offers = "Chain with constraints", EXACT - {"independent nodes"}
+        if self.costs is not None:
+            self.name, self.offers = "Chain with costs of labels", _OFFERS_WITH_COSTS
+            self.instead = "use 'oeg', 'lbfgs', 'sag', 'saga', 'svrg' or 'sgd', or leave class_weight and costs out"
         if self.candidates is not None:
             self.name, self.offers, self.convex = "Chain with partial labels", _OFFERS_OF_PARTIAL, False
             self.instead = "label every position, or use a solver on the primal such as 'lbfgs'"
-        masks = {"allowed": self.allowed, "candidates": self.candidates}
+        masks: dict[str, Any] = {"allowed": self.allowed, "candidates": self.candidates, "costs": self.costs}
         self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2, **masks)
         if self.candidates is None:
             choice = _default_solver(len(self.encoded))
@@ -192,7 +229,7 @@ class Chain(Field):
             self.codes,
             *(encoded.offsets, encoded.indptr, encoded.indices, encoded.values, encoded.vocabulary),
             *(layout.transitions, layout.rows is None, layout.bias, layout.begin, layout.end),
-            *(layout.constraints, self.allowed, self.candidates),
+            *(layout.constraints, self.allowed, self.candidates, self.costs),
             *shown,
         ]
 
@@ -204,6 +241,18 @@ def _default_solver(n_sequences: int) -> Choice:
     return Choice(
         "oeg", "on sequences it was the first to a certificate or close to it, at every penalty, in little memory"
     )
+
+
+def check_sequence_weight(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64] | None:
+    """Return the weights of sequences as an array, or refuse them; those of positions with the reason."""
+    listed = isinstance(sample_weight, list | tuple) or (isinstance(sample_weight, np.ndarray) and sample_weight.ndim)
+    if listed and any(isinstance(weight, list | tuple | np.ndarray) for weight in sample_weight):  # type: ignore[union-attr]
+        raise ValueError(
+            "sample_weight must have one number for each sequence; got weights of positions. A sequence has one loss, "
+            "and with positions that count by fractions it would not be convex: weigh whole sequences (such as by "
+            "dualfield.labels.sequence_weights(y)), or give class_weight or costs."
+        )
+    return check_sample_weight(sample_weight, n, "sequence")
 
 
 def frequent(

@@ -21,6 +21,7 @@ import os
 from typing import Any, NamedTuple
 
 from dualfield import _core
+from dualfield.labels.given_costs import check_costs, costs_of_plain
 from dualfield.labels.tags import SCHEMES
 from dualfield.models.model_file import DAMAGED, refusal
 from dualfield.models.recipe import Recipe, checked_column_features
@@ -113,11 +114,14 @@ def _spec(plain: Any) -> ChainSpec:
     if unknown or not isinstance(plain, dict):
         raise ValueError(f"its parameters are damaged: {min(unknown, default=plain)!r}")
     for name, value in plain.items():
-        if name not in ("solver", "constraints") and not isinstance(value, str | int | float | None):
+        listed = name in ("class_weight", "costs") and isinstance(value, list)
+        if name not in ("solver", "constraints") and not listed and not isinstance(value, str | int | float | None):
             raise ValueError(f"its parameter {name} is damaged")
     check_limits(plain.get("tol", 0.0), plain.get("max_passes", 1))
     thread_count(plain.get("n_jobs"))
     check_ignore_label(plain.get("ignore_label"))
+    costs = costs_of_plain(plain)
+    check_costs(costs.get("class_weight"), costs.get("costs"))
     solver = plain["solver"]
     # Which methods and options there are is for the estimator to say, which makes an object of them.
     if type(solver["name"] if isinstance(solver, dict) else solver) is not str:

@@ -194,11 +194,12 @@ class ChainLayout:
         *,
         allowed: BoolArray | None = None,
         candidates: BoolArray | None = None,
+        costs: FloatArray | None = None,
     ) -> Any:
         """The compiled field over data; without ``codes`` it can predict, not train.
 
         ``allowed`` and ``candidates``, arrays (positions, K), are the labels that positions may have, and those among
-        which the true ones are.
+        which the true ones are. ``costs``, an array (K, K), is added to potentials: true label × label.
         """
         arguments = (
             encoded.offsets,
@@ -219,7 +220,7 @@ class ChainLayout:
         if self.bigrams is not None:
             assert encoded.bigrams is not None
             chain = self.bigrams.compile(chain, encoded.bigrams)
-        return constrain(chain, self.n_labels, self.constraints, allowed, candidates)
+        return constrain(chain, self.n_labels, self.constraints, allowed, candidates, costs)
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
         """The parts of a weight vector by name.

@@ -1,7 +1,8 @@
-"""What constraints, allowed sets and partial labels do to a chain: checks in words, and the compiled field.
+"""What constraints, allowed sets, costs and partial labels do to a chain: checks in words, and the compiled field.
 
 A chain without any of them stays the compiled chain that it is; otherwise a field over the same data takes its place
-that knows which labellings there are (``core/fields/constrained_chain.hpp``, ``partial_chain.hpp``).
+that knows which labellings there are (``core/fields/constrained_chain.hpp``, ``costly_chain.hpp``,
+``partial_chain.hpp``).
 """
 
 from __future__ import annotations
@@ -97,12 +98,15 @@ def constrain(
     constraints: Constraints | None,
     allowed: BoolArray | None,
     candidates: BoolArray | None,
+    costs: npt.NDArray[np.float64] | None = None,
 ) -> Any:
     """The compiled chain, or in its place the field of what is allowed; refused where a sequence has nothing left."""
-    if constraints is None and allowed is None and candidates is None:
+    if constraints is None and allowed is None and candidates is None and costs is None:
         return chain
     rules = Constraints(range(n_labels)) if constraints is None else constraints
     masks: dict[str, Any] = {name: getattr(rules, name) for name in ("transitions", "begin", "end")}
+    if costs is not None:
+        return _core.CostlyChain(chain, **masks, allowed=allowed, costs=costs)
     if candidates is None:
         return _core.ConstrainedChain(chain, **masks, allowed=allowed)
     return _core.PartialChain(chain, **masks, allowed=allowed, candidates=candidates)

@@ -43,15 +43,17 @@ void make_tagger(ColumnTagger* self, const text::Template& source, const std::ve
                  std::size_t fewest, std::size_t most, bool tolerant, std::shared_ptr<text::StringTable> names,
                  int hash_bits, const Weights& weights, Vector<std::int32_t> transitions, bool bias, bool begin,
                  bool end, const ObservedPairs* pairs, std::optional<Masks> masks,
-                 const std::vector<std::string>& endings) {
+                 const std::vector<std::string>& labels, std::optional<std::size_t> label_column) {
     require(fewest >= 1 && fewest <= most, "expected at least one column, and fewest <= most");
     for (const std::size_t column : columns) require(column < fewest, "a column is beyond those that every line has");
+    require(!label_column || (!separator.empty() && *label_column < fewest),
+            "the label's column is beyond those that every line has");
     for (const text::View& view : source.views)
         require(view.column < columns.size(), "the template refers to a column that it does not see");
     for (const text::Rule& rule : source.rules)
         require(!rule.bigram || rule.cells.empty(), "the template makes bigrams, which this tagger does not know");
     require(names ? hash_bits == 0 : hash_bits >= 1 && hash_bits <= 30, "expected names, or hash_bits from 1 to 30");
-    const Index K = static_cast<Index>(endings.size());
+    const Index K = static_cast<Index>(labels.size());
     const Index attributes = names ? static_cast<Index>(names->size()) : Index{1} << hash_bits;
     require(K >= 1, "there must be at least one label");
     require(!pairs || (pairs->attributes() == attributes && pairs->label_count() == K),
@@ -69,7 +71,7 @@ void make_tagger(ColumnTagger* self, const text::Template& source, const std::ve
     if (pairs) rows = *pairs;
     new (self) ColumnTagger({separator, comment, conllu, drop_docstart, fewest, most, fewest, tolerant}, columns,
                             source, {names, hash_bits}, rows, std::move(shape), given ? given->data() : nullptr,
-                            std::move(widened), masks_of(masks, K), endings);
+                            std::move(widened), masks_of(masks, K), labels, label_column);
 }
 
 auto tag(const ColumnTagger& tagger, nb::bytes chunk, std::int64_t first_line) {
@@ -91,7 +93,7 @@ void bind_tagging(nb::module_& m) {
         .def("__init__", &make_tagger, "template"_a, "columns"_a, "separator"_a, "comment"_a, "conllu"_a,
              "drop_docstart"_a, "fewest"_a, "most"_a, "tolerant"_a, "names"_a.none(), "hash_bits"_a,
              "weights"_a.noconvert(), "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a, "pairs"_a.none(),
-             "masks"_a.none(), "endings"_a, nb::keep_alive<1, 13>())
+             "masks"_a.none(), "labels"_a, "label_column"_a.none(), nb::keep_alive<1, 13>())
         .def("tag", &tag, "chunk"_a, "first_line"_a, "(the lines with their labels, number of sentences, faults)");
 }
 

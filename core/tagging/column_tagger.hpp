@@ -28,13 +28,12 @@ struct TaggedChunk {
 class ColumnTagger {
    public:
     // Needs the weights as long as it lives, unless they are null: then it keeps those that it is given. `columns` are
-    // those that the template sees; `endings` is what follows a line, by label. Without masks every labelling is
-    // allowed.
-    // There are no weights of bigrams.
+    // those that the template sees. A label is put into the column `label_column`, or behind the line where that is
+    // none. Without masks every labelling is allowed. There are no weights of bigrams.
     ColumnTagger(text::ColumnFormat format, std::vector<std::size_t> columns, text::Template source,
                  text::Numbering numbering, std::variant<AllPairs, ObservedPairs> rows, ChainShape shape,
                  const double* weights, std::vector<double> kept, std::optional<LabelMasks> masks,
-                 std::vector<std::string> endings)
+                 std::vector<std::string> labels, std::optional<std::size_t> label_column)
         : format_(std::move(format)),
           columns_(std::move(columns)),
           template_(std::move(source)),
@@ -44,7 +43,8 @@ class ColumnTagger {
           kept_(std::move(kept)),
           weights_(weights ? weights : kept_.data()),
           masks_(std::move(masks)),
-          endings_(std::move(endings)) {}
+          labels_(std::move(labels)),
+          label_column_(label_column) {}
 
     // `first_line` is the number of the chunk's first line in the file, from 1.
     TaggedChunk tag(std::string_view chunk, std::int64_t first_line) const {
@@ -91,8 +91,7 @@ class ColumnTagger {
             if (next < lines.size() && lines[next] == number) {
                 const bool carriage_return = line.ends_with('\r');
                 line.remove_suffix(carriage_return);
-                out += line;
-                out += endings_[static_cast<std::size_t>(path[next++])];
+                put(out, line, labels_[static_cast<std::size_t>(path[next++])]);
                 if (carriage_return) out += '\r';
             } else {
                 out += line;
@@ -100,6 +99,34 @@ class ColumnTagger {
             out += '\n';
         }
         return out;
+    }
+
+    // The line with its label. Where columns are separated by any white space, the label follows a tab if the last
+    // column does.
+    void put(std::string& out, std::string_view line, std::string_view label) const {
+        if (label_column_ && !format_.separator.empty()) {
+            std::size_t begin = 0;
+            for (std::size_t column = 0; column < *label_column_; ++column)
+                begin = line.find(format_.separator, begin) + format_.separator.size();
+            out += line.substr(0, begin);
+            out += label;
+            const std::size_t end = line.find(format_.separator, begin);
+            if (end != line.npos) out += line.substr(end);
+            return;
+        }
+        out += line;
+        out += format_.separator.empty() ? between_last_columns(line) : format_.separator;
+        out += label;
+    }
+
+    static std::string_view between_last_columns(std::string_view line) {
+        constexpr std::string_view blanks = " \t\v\f\r";
+        line = line.substr(0, line.find_last_not_of(blanks) + 1);
+        const std::size_t last = line.find_last_of(blanks);
+        if (last == line.npos) return " ";
+        const std::size_t before = line.find_last_not_of(blanks, last);
+        if (before == line.npos) return " ";  // white space before the first column separates nothing
+        return line.substr(before + 1, last - before).find('\t') != line.npos ? "\t" : " ";
     }
 
     text::ColumnFormat format_;
@@ -111,7 +138,8 @@ class ColumnTagger {
     std::vector<double> kept_;
     const double* weights_;
     std::optional<LabelMasks> masks_;
-    std::vector<std::string> endings_;
+    std::vector<std::string> labels_;
+    std::optional<std::size_t> label_column_;
 };
 
 }  // namespace dualfield

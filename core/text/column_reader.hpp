@@ -124,14 +124,20 @@ class ColumnReader {
         tokens_.lines.push_back(line_);
     }
 
+    static std::string columns(std::size_t count) {
+        return std::to_string(count) + (count == 1 ? " column" : " columns");
+    }
+
     std::string expected() const {
         const std::string fewest = std::to_string(format_.fewest), most = std::to_string(format_.most);
         if (format_.conllu) return "expected the 10 columns of CoNLL-U with tabs between them";
-        if (width_from_ > 0) return "expected " + fewest + " columns as on line " + std::to_string(width_from_);
-        if (fewest == most) return "expected " + fewest + " columns";
+        const std::string enough = "expected " + columns(format_.fewest);
+        if (width_from_ > 0) return enough + " as on line " + std::to_string(width_from_);
+        if (fewest == most) return enough;
         const bool wrong_here = begun_ && fields_.size() >= format_.fewest && fields_.size() <= format_.most;
-        if (wrong_here) return "expected " + std::to_string(width_) + " columns as on the lines before";
-        return "expected " + fewest + " or " + most + " columns";
+        if (wrong_here) return "expected " + columns(width_) + " as on the lines before";
+        const bool adjacent = format_.most - format_.fewest == 1;
+        return "expected " + fewest + (adjacent ? " or " : " to ") + most + " columns";
     }
 
     void fault(const std::string& message) {

@@ -164,7 +164,7 @@ def test_a_bad_line_of_json_is_reported_and_passed_on(command: Run) -> None:
     assert code == 0
     assert out.encode().splitlines()[1:] == stream.splitlines()[1:]
     assert 'standard input, line 2: expected "tokens" to be a list' in err
-    assert "standard input, line 3: expected tokens of 1 columns as in training, found 2." in err
+    assert "standard input, line 3: expected tokens of 1 column as in training, found 2." in err
     assert 'standard input, line 4: expected "tokens", on which the model was trained, found "features".' in err
     assert "standard input, line 5: it is no JSON" in err
     assert "4 of 5 sentences were passed on without labels" in err
@@ -219,4 +219,5 @@ def test_kinds_of_files_and_models_are_not_confused(command: Run) -> None:
     assert "trained on arrays" in command("tag", "a.crfsuite", "-m", "arrays", "--format", "attributes")[2]
     ChainCRF().fit(FEATURES, LABELS).save("python")
     assert command("eval", "a.crfsuite", "-m", "python", "--format", "attributes")[0] == 0
-    assert "give --format attributes or jsonl" in command("eval", "a.crfsuite", "-m", "python")[2]
+    assert command("eval", "a.crfsuite", "-m", "python")[0] == 0  # the name says it
+    assert "give --format attributes or jsonl" in command("eval", "a.txt", "-m", "python")[2]

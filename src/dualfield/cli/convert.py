@@ -26,6 +26,7 @@ from dualfield.models.recipe import FileLayout
 from dualfield.tagging.by_template import Maker, label_of
 from dualfield.tagging.content import AttributeFile, TokenFile
 from dualfield.tagging.formats import format_named
+from dualfield.tagging.recognition import recognised, recognised_name
 from dualfield.tagging.source import load_model
 
 __all__ = ["convert"]
@@ -67,6 +68,8 @@ def convert(
     if to_format in WRITERS or (source != "-" and reader_of(source)):
         _convert_model(source, target, from_format, to_format)
         return
+    from_format = from_format or recognised(source, encoding)
+    to_format = to_format or recognised_name(target)
     if from_format is None or to_format is None:
         raise ValueError(
             f"{source} is no model of another program; to convert sequences, give their formats by --from and --to."

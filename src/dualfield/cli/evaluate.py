@@ -16,8 +16,9 @@ from dualfield.cli.options import (
     Separator,
     say,
 )
+from dualfield.models.recipe import Recipe
 from dualfield.tagging.reading import read_for_eval
-from dualfield.tagging.source import layout_of, load_model, source_of
+from dualfield.tagging.source import format_of, layout_of, load_model, source_of
 
 __all__ = ["evaluate"]
 
@@ -44,8 +45,11 @@ def evaluate(
 
     crf = load_model(model)
     crf.n_jobs = jobs
+    format = format or format_of(file, encoding, crf.column_features_)
     source = source_of(crf.column_features_, format, crf.bigram_vocabulary_ is not None)
     layout = layout_of(source, format, separator, comment, docstart.value if docstart else None)
+    if isinstance(source, Recipe):
+        source = source.of_format(layout.format)
     data = read_for_eval(file, crf, source, layout, encoding)
     y = data.y.tolist()
     known = set(crf.classes_.tolist())

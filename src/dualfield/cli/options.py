@@ -75,8 +75,10 @@ InputFile = Annotated[
     str, typer.Argument(metavar="FILE", help="File of sequences; gzip is unpacked, - is standard input.")
 ]
 ModelFile = Annotated[str, typer.Option("--model", "-m", help="Model file made by train, or by CRFsuite.")]
-Format = Annotated[str, format_option(None, "Layout of the file.")]
-FormatAsTrained = Annotated[str | None, format_option(None, "Layout of the file; default: as in training.")]
+Format = Annotated[str | None, format_option(None, "Layout of the file; default: by its name or first lines.")]
+FormatAsTrained = Annotated[
+    str | None, format_option(None, "Layout of the file; default: by its name or first lines, or as in training.")
+]
 Separator = Annotated[
     str | None,
     typer.Option(

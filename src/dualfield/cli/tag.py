@@ -50,10 +50,11 @@ def tag(
 ) -> None:
     """Label a file as it is read, from a pipe too.
 
-    Column files: each line again, with the predicted label as a further column. JSON lines: each object again, with the
-    labels as "predicted". CRFsuite's attributes: the labels, one a line, as CRFsuite does.
+    Column files: each line again, with the predicted label as a further column. CoNLL-U: the label in its own column.
+    JSON lines: each object again, with the labels as "predicted". CRFsuite's attributes: the labels, one a line.
 
-    The file has the columns of the training file, with or without the label, and is laid out like it unless you say so.
+    The file has the columns of the training file, or the first of them, as far as the features need them. A model that
+    was trained on CoNLL-U also labels words, one a line.
     Sentences that cannot be read, or have more than 16 MiB or 1,000,000 tokens, are reported and passed on unlabelled;
     with attributes they end the command.
 

@@ -38,7 +38,9 @@ from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.models.recipe import FileLayout, Recipe
 from dualfield.models.spec import ChainSpec
+from dualfield.tagging.content import shown
 from dualfield.tagging.reading import Labelled, read_for_training
+from dualfield.tagging.recognition import recognised
 
 if TYPE_CHECKING:
     from dualfield.models.chain_model import ChainModel
@@ -70,7 +72,7 @@ def train(
     hash_bits: Annotated[int | None, typer.Option(help="Number attributes by so many bits of a hash.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
     jobs: Jobs = 1,
-    format: Format = "columns",
+    format: Format = None,
     label_column: LabelColumn = None,
     separator: Separator = None,
     comment: Comment = None,
@@ -87,7 +89,9 @@ def train(
 ) -> None:
     """Train on a labelled file and write the model.
 
-    In a column file the last column is the label; --format attributes is CRFsuite's format, jsonl is JSON lines.
+    In a column file the last column is the label, in CoNLL-U the fourth. CoNLL-U, JSON lines and CRFsuite's attributes
+    are recognised by the endings .conllu, .jsonl and .crfsuite, the first two also by their first lines; --format says
+    otherwise.
 
     Example: dualfield train train.txt --features chunking -o chunker.safetensors
 
@@ -100,6 +104,7 @@ def train(
     check_writable(output)
     check_limits(tol, max_passes)
     _check_jobs(solver.value, jobs)
+    format = format or _recognised(file, separator, comment, encoding, quiet)
     data = read_for_training(
         file,
         features,
@@ -129,6 +134,16 @@ def train(
         raise typer.Exit(INTERRUPTED)
     if strict_convergence and crf.solution_.status != "converged":
         raise typer.Exit(NOT_CONVERGED)
+
+
+def _recognised(file: str, separator: str | None, comment: str | None, encoding: str, quiet: bool) -> str:
+    """The format that a file seems to have; only column files have a separator or a sign of comments of their own."""
+    if separator is not None or comment is not None:
+        return "columns"
+    found = recognised(file, encoding) or "columns"
+    if found != "columns" and not quiet:
+        say(f"{shown(file)} is read as {found}; --format says otherwise.")
+    return found
 
 
 def _check_jobs(solver: str, jobs: int) -> None:

@@ -91,14 +91,59 @@ class Recipe:
 
         return Template.from_dict(self.plain_template)
 
+    @cached_property
+    def seen(self) -> tuple[int, ...]:
+        """The columns that the template sees, up to the last that it reads."""
+        return self.columns[: max(self._read, default=0) + 1]
+
+    @property
+    def _read(self) -> set[int]:
+        """Which of ``columns`` the rules refer to."""
+        pieces = (piece for rule in self.plain_template["rules"] for piece in rule["pieces"])
+        return {piece["column"] for piece in pieces if not isinstance(piece, str)}
+
     @property
     def widths(self) -> tuple[int, int]:
-        """The fewest and the most columns of a file to tag: a label that is last may be missing."""
-        return self.width - (self.label == self.width - 1), self.width
+        """The fewest and the most columns of a file to tag: what the template does not read may be missing."""
+        return max(self.seen, default=0) + 1, self.width
+
+    def expected_columns(self) -> str:
+        """How many columns a file to tag has, in words."""
+        fewest, most = self.widths
+        return f"{most} column{'' if most == 1 else 's'}" + (f", or at least {fewest}" if fewest < most else "")
+
+    def reading(self, layout: FileLayout) -> dict[str, Any]:
+        """The options by which the core reads a file to tag."""
+        options = column_layout(*layout)
+        if not options["conllu"]:
+            options["fewest"], options["most"] = self.widths
+        return options
+
+    def written_column(self, layout: FileLayout) -> int | None:
+        """The column that predicted labels are written into: that of the label in CoNLL-U; else a further one, None."""
+        return self.label if layout.format == "conllu" else None
+
+    def of_format(self, format: str) -> Recipe:
+        """The recipe for files of a format: beyond CoNLL-U, tokens have the columns that the template reads, no more.
+
+        Examples
+        --------
+        >>> from dualfield.features import Template
+        >>> template = Template.crfpp("U:%x[0,0]").to_dict()
+        >>> recipe = Recipe(FileLayout("conllu"), 10, 3, (1,), template, None)
+        >>> recipe.of_format("columns").widths, recipe.of_format("conllu").widths
+        ((1, 2), (2, 10))
+        """
+        if self.layout.format != "conllu" or format == "conllu":
+            return self
+        kept = sorted({self.columns[index] for index in self._read})
+        columns = tuple(kept.index(column) if column in kept else 0 for column in self.columns)
+        template, n_kept = self.plain_template, max(len(kept), 1)
+        return Recipe(FileLayout(format), n_kept + 1, n_kept, columns, template, self.hash_bits)
 
     def attributes(self, tokens: Tokens, model: Vocabularies) -> Encoded:
         """The attributes that the model knows."""
-        seen = tokens.with_columns(self.columns)
+        seen = tokens.with_columns(self.seen)
         return self.template.encode(
             seen, model.vocabulary_, hash_bits=self.hash_bits, bigram_vocabulary=model.bigram_vocabulary_
         )
@@ -174,9 +219,9 @@ def _check(recipe: Recipe, bigrams: bool) -> None:
     """Refuse a recipe by which no file can be read."""
     column_layout("columns", *recipe.layout[1:])  # whether there is such a format is known where files are read
     "".join(text or "" for text in recipe.layout).encode()
-    fewest, most = recipe.widths
-    if fewest < 1 or most > _MOST_COLUMNS:
-        raise ValueError(f"its files would have {most} columns")
+    fewest = recipe.width - (recipe.label == recipe.width - 1)  # a label that is last may be missing
+    if fewest < 1 or recipe.width > _MOST_COLUMNS:
+        raise ValueError(f"its files would have {recipe.width} columns")
     if any(column >= fewest for column in recipe.columns):
         raise ValueError(f"its template sees the columns {recipe.columns}, of {fewest} that every line has")
     if recipe.hash_bits is not None and not 1 <= recipe.hash_bits <= _MOST_HASH_BITS:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from dualfield.features import Encoded
     from dualfield.models.chain_model import ChainModel
 
-__all__ = ["Answer", "Wanted", "answers", "blocks_of", "check_wanted", "endings_of", "record_of"]
+__all__ = ["Answer", "Placement", "Wanted", "answers", "blocks_of", "check_wanted", "columns_of", "record_of"]
 
 
 class Wanted(NamedTuple):
@@ -67,35 +67,77 @@ def answers(crf: ChainModel, X: Encoded, wanted: Wanted) -> list[Answer]:
     return found
 
 
-def endings_of(answer: Answer, separator: str) -> list[str]:
+class Placement(NamedTuple):
+    r"""Where the label of a line is written, and what else is said of it.
+
+    Examples
+    --------
+    >>> Placement("", None).put("the\tDT", ["O"])
+    'the\tDT\tO'
+    >>> Placement(",", 1).put("the,?,x", ["DT"])
+    'the,DT,x'
+    """
+
+    separator: str  # of columns; empty: any white space
+    column: int | None  # that the label replaces; further ones are then named, in the last column. None: all are added
+
+    def put(self, line: str, columns: list[str]) -> str:
+        """The line with its label."""
+        if self.column is None:
+            separator = self.separator or _between_last_columns(line)
+            return separator.join([line, *columns])
+        fields = line.split(self.separator)
+        fields[self.column] = columns[0]
+        if columns[1:]:
+            fields[-1] = "|".join([*([] if fields[-1] == "_" else [fields[-1]]), *columns[1:]])
+        return self.separator.join(fields)
+
+    def columns(self, answer: Answer) -> list[list[str]]:
+        """What is written of each position: its label, the probability of that, and those of every label."""
+        if self.column is None:
+            return columns_of(answer)
+        return columns_of(answer, "Probability={:.6f}", "P({})={:.6f}")
+
+
+def _between_last_columns(line: str) -> str:
+    """A tab where one separates the last two columns of a line, else a space."""
+    blanks = " \t\v\f\r"
+    last = max(line.rstrip(blanks).rfind(blank) for blank in blanks)
+    before = line[: last + 1]
+    return "\t" if before.strip(blanks) and "\t" in before[len(before.rstrip(blanks)) :] else " "
+
+
+def columns_of(answer: Answer, probability: str = "{:.6f}", marginal: str = "{}:{:.6f}") -> list[list[str]]:
     """The columns of each position: its label, the probability of that, and every label with its probability."""
     columns = [[str(label)] for label in answer.labels]
     if answer.probabilities is not None:
-        for column, probability in zip(columns, answer.probabilities, strict=True):
-            column.append(f"{probability:.6f}")
+        for column, number in zip(columns, answer.probabilities, strict=True):
+            column.append(probability.format(number))
     if answer.marginals is not None:
         for column, row in zip(columns, answer.marginals, strict=True):
-            column.extend(f"{label}:{probability:.6f}" for label, probability in row.items())
-    return [separator.join(column) for column in columns]
+            column.extend(marginal.format(label, number) for label, number in row.items())
+    return columns
 
 
-def blocks_of(answer: Answer, separator: str, lines: list[str] | None = None) -> str:
+def blocks_of(answer: Answer, placement: Placement, lines: list[str] | None = None) -> str:
     """A sequence as lines with a blank one behind; of several labellings, each after a line ``# number probability``.
 
     ``lines`` are those of the file; None where labels stand alone.
     """
     if answer.nbest is None:
-        return _block(endings_of(answer, separator), separator, lines)
+        return _block(columns_of(answer) if lines is None else placement.columns(answer), placement, lines)
     parts = []
     for number, (labels, probability) in enumerate(answer.nbest):
-        parts.append(f"# {number} {min(probability, 1.0):.6f}\n" + _block(list(map(str, labels)), separator, lines))
+        block = _block([[str(label)] for label in labels], placement, lines)
+        parts.append(f"# {number} {min(probability, 1.0):.6f}\n" + block)
     return "".join(parts)
 
 
-def _block(endings: list[str], separator: str, lines: list[str] | None) -> str:
-    shown = endings
-    if lines is not None:
-        shown = [f"{line}{separator}{ending}" for line, ending in zip(lines, endings, strict=True)]
+def _block(columns: list[list[str]], placement: Placement, lines: list[str] | None) -> str:
+    if lines is None:
+        shown = [(placement.separator or " ").join(some) for some in columns]
+    else:
+        shown = [placement.put(line, some) for line, some in zip(lines, columns, strict=True)]
     return "\n".join(shown) + "\n\n"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dualfield import _core
-from dualfield.io.column_layout import column_layout
 from dualfield.models.chain_contents import ChainContents
 from dualfield.models.recipe import FileLayout, Recipe
 
@@ -17,14 +16,11 @@ def column_tagger(contents: ChainContents, recipe: Recipe, layout: FileLayout, s
     """
     if contents.bigrams is not None:
         raise ValueError(f"{contents.file.path!r} has bigrams, which the tagger of the core does not know.")
-    fewest, most = recipe.widths
-    options = column_layout(layout.format, layout.separator, layout.comment, layout.docstart)
-    options |= {"fewest": fewest, "most": most, "tolerant": not strict}
-    separator = options["separator"] or " "
+    options = {**recipe.reading(layout), "tolerant": not strict}
     bias, begin, end = contents.switches
     return _core.ColumnTagger(
         recipe.compiled,
-        recipe.columns,
+        recipe.seen,
         names=contents.names,
         hash_bits=recipe.hash_bits or 0,
         weights=contents.file.numbers("weights"),
@@ -34,6 +30,7 @@ def column_tagger(contents: ChainContents, recipe: Recipe, layout: FileLayout, s
         end=end,
         pairs=contents.rows,
         masks=contents.masks,
-        endings=[f"{separator}{label}" for label in contents.file.labels],
+        labels=[str(label) for label in contents.file.labels],
+        label_column=recipe.written_column(layout),
         **options,
     )

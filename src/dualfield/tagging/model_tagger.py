@@ -8,10 +8,9 @@ from typing import Any
 
 from dualfield import _core
 from dualfield.features import Tokens
-from dualfield.io.column_layout import column_layout
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.recipe import FileLayout, Recipe
-from dualfield.tagging.answers import Answer, Wanted, answers, blocks_of, endings_of, record_of
+from dualfield.tagging.answers import Answer, Placement, Wanted, answers, blocks_of, record_of
 
 __all__ = ["ModelTagger"]
 
@@ -37,10 +36,8 @@ class ModelTagger:
         self, crf: ChainModel, recipe: Recipe, layout: FileLayout, strict: bool, wanted: Wanted | None = None
     ) -> None:
         self._crf, self._recipe, self._wanted = crf, recipe, wanted or Wanted()
-        fewest, most = recipe.widths
-        self._options = column_layout(layout.format, layout.separator, layout.comment, layout.docstart)
-        self._options |= {"fewest": fewest, "most": most, "keep": fewest, "tolerant": not strict}
-        self._separator = self._options["separator"] or " "
+        self._options = {**recipe.reading(layout), "keep": 0, "tolerant": not strict}
+        self._placement = Placement(self._options["separator"], recipe.written_column(layout))
 
     def tag(self, chunk: bytes, first_line: int) -> tuple[bytes, int, list[tuple[int, str]]]:
         """(the lines with their labels, number of sentences, faults)"""
@@ -51,15 +48,17 @@ class ModelTagger:
         rows: list[list[Any]] = []
         if found.n_sentences:
             tokens = Tokens(found)
-            rows = tokens.rows() if self._wanted.as_json and not self._wanted.labels_only else []
+            if self._wanted.as_json and not self._wanted.labels_only:
+                rows = tokens.with_columns(sorted(set(self._recipe.seen))).rows()
             told = answers(self._crf, self._recipe.attributes(tokens, self._crf), self._wanted)
             places = (found.lines - first_line).tolist()
         if not self._wanted.whole:
             return self._anew(told, [lines[line] for line in places], rows), found.n_sentences, faults
-        endings = chain.from_iterable(endings_of(answer, self._separator) for answer in told)
-        for line, ending in zip(places, endings, strict=True):
-            text, more = lines[line], f"{self._separator}{ending}".encode()
-            lines[line] = text[:-1] + more + b"\r" if text.endswith(b"\r") else text + more
+        columns = chain.from_iterable(map(self._placement.columns, told))
+        for line, some in zip(places, columns, strict=True):
+            text = lines[line].removesuffix(b"\r")
+            end = lines[line][len(text) :]
+            lines[line] = self._placement.put(text.decode(), some).encode() + end
         if lines[-1]:
             lines.append(b"")  # the last line of a file may lack its end
         return b"\n".join(lines), found.n_sentences, faults
@@ -74,7 +73,7 @@ class ModelTagger:
         parts = []
         for answer in told:
             own = list(islice(texts, len(answer.labels)))
-            parts.append(blocks_of(answer, self._separator, None if self._wanted.labels_only else own))
+            parts.append(blocks_of(answer, self._placement, None if self._wanted.labels_only else own))
         return "".join(parts).encode()
 
 

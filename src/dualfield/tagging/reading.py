@@ -100,7 +100,7 @@ def read_labelled(path: str, recipe: Recipe, layout: FileLayout, encoding: str) 
     """Read a labelled file with the columns of training."""
     tokens = tokens_in(format_named(layout.format).read(path, layout, encoding))
     fewest, most = recipe.widths
-    if tokens.n_columns not in (fewest, most):
+    if not fewest <= tokens.n_columns <= most:
         raise ValueError(f"{path} has {tokens.n_columns} columns; expected {most}, those of training and the label.")
     if tokens.n_columns < most:
         raise ValueError(f"{path} has no label column to compare with; use 'dualfield tag'.")

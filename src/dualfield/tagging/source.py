@@ -8,11 +8,12 @@ from dualfield.models.foreign import reader_of
 from dualfield.models.recipe import FileLayout, Given, Recipe, recipe_of
 from dualfield.tagging.content import ATTRIBUTES, TOKENS
 from dualfield.tagging.formats import format_named, names_that_hold
+from dualfield.tagging.recognition import recognised, recognised_name
 
 if TYPE_CHECKING:
     from dualfield.models.chain_model import ChainModel
 
-__all__ = ["layout_of", "load_model", "source_of"]
+__all__ = ["format_of", "layout_of", "load_model", "source_of"]
 
 
 def load_model(path: str) -> ChainModel:
@@ -61,5 +62,24 @@ def layout_of(
         layout = source.layout.but_for(separator, comment, docstart, format)
         if TOKENS not in format_named(layout.format).holds:
             raise ValueError("the model makes its attributes of tokens; an attribute file has none.")
+        if layout.format == "conllu" and source.layout.format != "conllu":
+            raise ValueError(
+                "the model was not trained on CoNLL-U, so it does not know which columns it needs; give a file of "
+                f"{source.expected_columns()}, or JSON lines."
+            )
     format_named(layout.format).check(layout, docstart)
     return layout
+
+
+def format_of(file: str, encoding: str, plain: object) -> str | None:
+    """The format of a file where the user names none; None: as in training.
+
+    ``plain`` is what the model remembers of files. A name tells more than that does, and that more than the content.
+    """
+    by_name = recognised_name(file)
+    if by_name is not None or not isinstance(plain, dict):
+        return by_name
+    found, trained = recognised(file, encoding), plain.get("attributes") or plain.get("layout", {}).get("format")
+    if found == "jsonl" or (found == "columns" and trained in ("conllu", "jsonl") and "attributes" not in plain):
+        return found
+    return "conllu" if found == "conllu" == trained else None

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from dualfield.io.atomic import check_writable
 from dualfield.models.chain_contents import read_chain
 from dualfield.models.foreign import reader_of
+from dualfield.models.recipe import Recipe
 from dualfield.tagging.answers import Wanted, check_wanted
 from dualfield.tagging.formats import format_named
-from dualfield.tagging.source import layout_of, load_model, source_of
+from dualfield.tagging.source import format_of, layout_of, load_model, source_of
 from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:
@@ -52,8 +53,11 @@ def tag_file(
         plain, bigrams = load().column_features_, load().layout_.bigrams is not None
     else:
         plain, bigrams = contents.file.description["column_features"], contents.bigrams is not None
+    format = format or format_of(file, encoding, plain)
     source = source_of(plain, format, bigrams)
     layout = layout_of(source, format, separator, comment, docstart)
+    if isinstance(source, Recipe):
+        source = source.of_format(layout.format)
     wanted, of_json = wanted or Wanted(), layout.format == "jsonl"
     check_wanted(wanted, of_json)
     # Without the lines of the file around it, a sentence that has no labels would have no place.

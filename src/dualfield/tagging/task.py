@@ -55,8 +55,9 @@ class Task(NamedTuple):
         if not isinstance(self.source, Recipe):
             return attributes_in(content).X
         tokens, widths = tokens_in(content), self.source.widths
-        if tokens.n_columns not in widths:
-            raise ValueError(f"{content.path} has {tokens.n_columns} columns; expected {widths[0]}, those of training.")
+        if not widths[0] <= tokens.n_columns <= widths[1]:
+            expected = self.source.expected_columns()
+            raise ValueError(f"{content.path} has {tokens.n_columns} columns; the model was trained on {expected}.")
         return self.source.attributes(tokens, self.crf)
 
 

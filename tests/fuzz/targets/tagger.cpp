@@ -33,14 +33,25 @@ std::unique_ptr<bool[]> mask_of(fuzz::Choices& choices, Index size) {
     return mask;
 }
 
-void check(std::string_view chunk, std::string_view tagged, const std::vector<std::string>& endings) {
+// Whether a line came back with a label behind it or, with `within`, in place of a part of it.
+bool is_labelled(std::string_view line, std::string_view found, std::string_view label, bool within) {
+    for (std::size_t at = found.find(label); at != found.npos; at = found.find(label, at + 1)) {
+        const std::string_view before = found.substr(0, at), after = found.substr(at + label.size());
+        if (within && line.starts_with(before) && line.ends_with(after) && before.size() + after.size() <= line.size())
+            return true;
+        if (!within && after.empty() && before.size() > line.size() && before.starts_with(line)) return true;
+    }
+    return false;
+}
+
+void check(std::string_view chunk, std::string_view tagged, const std::vector<std::string>& labels, bool within) {
     while (!chunk.empty()) {
         const std::size_t end = chunk.find('\n'), end_tagged = tagged.find('\n');
         fuzz::claim(end_tagged != tagged.npos, "every line comes back");
         std::string_view line = chunk.substr(0, end), with_label = tagged.substr(0, end_tagged);
         bool known = with_label == line;
         if (line.ends_with('\r') && with_label.ends_with('\r')) line.remove_suffix(1), with_label.remove_suffix(1);
-        for (const std::string& ending : endings) known |= with_label == std::string(line) + ending;
+        for (const std::string& label : labels) known |= is_labelled(line, with_label, label, within);
         fuzz::claim(known, "a line comes back as it was, or with a label");
         chunk.remove_prefix(end == chunk.npos ? chunk.size() : end + 1);
         tagged.remove_prefix(end_tagged + 1);
@@ -76,15 +87,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             weights.push_back(choices.finite_real());
         std::optional<LabelMasks> masks;
         if (choices.flag()) masks = LabelMasks{mask_of(choices, K * K), mask_of(choices, K), mask_of(choices, K)};
-        std::vector<std::string> endings;
-        for (Index k = 0; k < K; ++k) endings.push_back("\tL" + std::to_string(k));
+        std::vector<std::string> labels;
+        for (Index k = 0; k < K; ++k) labels.push_back("L" + std::to_string(k));
         const bool viewed = choices.flag();
+        std::optional<std::size_t> label_column;
+        if (!format.separator.empty() && choices.flag()) label_column = choices.size(format.fewest - 1);
         const fuzz::Choices::Rest rest(choices);
         const ColumnTagger tagger(format, columns, source, {names, hash_bits}, rows, shape,
                                   viewed ? weights.data() : nullptr, viewed ? std::vector<double>() : weights,
-                                  std::move(masks), endings);
+                                  std::move(masks), labels, label_column);
         const TaggedChunk tagged = tagger.tag(rest.text(), 1);
-        check(rest.text(), tagged.text, endings);
+        check(rest.text(), tagged.text, labels, label_column.has_value());
     } catch (const std::invalid_argument&) {  // a line or a pattern at fault, or masks that leave no labelling
     } catch (const std::domain_error&) {      // scores beyond floating point
     }

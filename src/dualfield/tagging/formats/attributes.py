@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, ClassVar
 
 from dualfield import io
-from dualfield.tagging.answers import answers, blocks_of, record_of
+from dualfield.tagging.answers import Placement, answers, blocks_of, record_of
 from dualfield.tagging.chunks import whole_sentences
 from dualfield.tagging.content import ATTRIBUTES, AttributeFile, TokenFile, shown
 from dualfield.tagging.format import Format
@@ -49,7 +49,7 @@ class Attributes(Format):
             if task.wanted.as_json:
                 text = "".join(json.dumps(record_of(answer), ensure_ascii=False) + "\n" for answer in found)
             else:
-                text = "".join(blocks_of(answer, "\t") for answer in found)
+                text = "".join(blocks_of(answer, Placement("\t", None)) for answer in found)
             return text.encode(), len(X), []
 
         empty = "sequences; expected lines of a label and attributes with tabs between them"

@@ -69,12 +69,9 @@ class Columns(Format):
                 raise ValueError(f"{shown(task.file)}, {error}") from None
             return text, n_sentences, [f"{shown(task.file)}, line {line}: {message}" for line, message in faults]
 
-        fewest, most = recipe.widths
-        columns = f"{fewest} columns" if fewest == most else f"{fewest} columns, or {most} with a label"
         empty = "sentences; expected one token a line and a blank line between sentences"
-        return label_stream(
-            task, whole_sentences, "a blank line", label, empty, f"; the model was trained on {columns}"
-        )
+        hint = f"; the model was trained on {recipe.expected_columns()}"
+        return label_stream(task, whole_sentences, "a blank line", label, empty, hint)
 
 
 FORMAT = Columns()

@@ -87,9 +87,12 @@ def _tagged(task: Task, name: str, number: int, line: bytes) -> bytes:
     if kind != expected:
         raise ValueError(f'{place}: expected "{expected}", on which the model was trained, found "{kind}".')
     if isinstance(task.source, Recipe):
-        width, fewest = len(record[kind][0]), task.source.widths[0]
-        if width != fewest:
-            raise ValueError(f"{place}: expected tokens of {fewest} columns as in training, found {width}.")
+        width, (fewest, most) = len(record[kind][0]), task.source.widths
+        most -= task.source.label == most - 1  # labels have a key of their own
+        if not fewest <= width <= most:
+            numbers = str(fewest) if fewest == most else f"{fewest} to {most}"
+            expected = f"{numbers} column{'' if most == 1 else 's'}"
+            raise ValueError(f"{place}: expected tokens of {expected} as in training, found {width}.")
         X = task.source.attributes(Tokens.from_rows([record[kind]]), task.crf)
     else:
         X = JsonSequences(kind, [record[kind]], None, None, name, [number]).encoded(task.vocabulary)

@@ -3,8 +3,11 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "bindings/arrays.hpp"
 #include "text/attribute_rows.hpp"
@@ -134,6 +137,155 @@ class AttributeEncoder {
     std::string buffer_;
 };
 
+// The attributes of one sequence by name, before anything is done with them.
+class StagedSequence {
+   public:
+    // `expand(position)` gives the (name, value) pairs of a position that is not made of plain dicts, lists, strings
+    // and finite numbers alone, or refuses it.
+    explicit StagedSequence(const nb::callable& expand) : expand_(expand) {}
+
+    void add(nb::handle position) {
+        if (!add_plain(position.ptr())) add_pairs(expand_(position));
+        ends_.push_back(attributes_.size());
+    }
+
+    // Calls see(name, value) for each attribute, and end_position() after the last of a position.
+    template <class See, class EndPosition>
+    void for_each(See&& see, EndPosition&& end_position) const {
+        std::size_t k = 0, begin = 0;
+        for (const std::size_t last : ends_) {
+            for (; k < last; ++k) {
+                see(std::string_view(names_).substr(begin, attributes_[k].end - begin), attributes_[k].value);
+                begin = attributes_[k].end;
+            }
+            end_position();
+        }
+    }
+
+   private:
+    struct Attribute {
+        std::size_t end;  // of its name, among all names
+        double value;
+    };
+
+    // Adds the attributes of a dict or a list; false, with nothing added, where it is neither.
+    bool add_plain(PyObject* given) {
+        if (PyDict_CheckExact(given)) {
+            if (Py_EnterRecursiveCall(" in the attributes of a position") != 0) throw nb::python_error();
+            const struct Leave {
+                ~Leave() { Py_LeaveRecursiveCall(); }
+            } leave;
+            for_each_item(given, [&](const nb::object& key, const nb::object& value) { add_item(key, value); });
+            return true;
+        }
+        if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given)) return false;
+        const nb::object items = nb::borrow(given);
+        for (nb::handle name : items)
+            if (!PyUnicode_CheckExact(name.ptr())) return false;
+        for (nb::handle name : items) {
+            begin_name(name.ptr());
+            end_name(1.0);
+        }
+        return true;
+    }
+
+    void add_item(const nb::object& key, const nb::object& value) {
+        if (PyUnicode_CheckExact(key.ptr())) {
+            if (PyUnicode_CheckExact(value.ptr())) {
+                begin_name(key.ptr());
+                names_.push_back(':');
+                append_utf8(value.ptr(), names_);
+                return end_name(1.0);
+            }
+            if (is_plain_number(value.ptr())) {
+                if (const std::optional<double> number = as_finite(value.ptr())) {
+                    begin_name(key.ptr());
+                    return end_name(*number);
+                }
+            } else {
+                const std::size_t length = prefix_.size();
+                append_utf8(key.ptr(), prefix_);
+                prefix_.push_back(':');
+                const bool added = add_plain(value.ptr());
+                prefix_.resize(length);
+                if (added) return;
+            }
+        }
+        nb::dict alone;
+        alone[key] = value;
+        add_pairs(expand_(alone));
+    }
+
+    void add_pairs(const nb::object& pairs) {
+        for (nb::handle pair : pairs) {
+            const nb::object name = pair[0], value = pair[1];
+            check_key(name.ptr());
+            const double number = as_double(value.ptr());
+            begin_name(name.ptr());
+            end_name(number);
+        }
+    }
+
+    void begin_name(PyObject* name) {
+        names_.append(prefix_);
+        append_utf8(name, names_);
+    }
+    void end_name(double value) { attributes_.push_back({names_.size(), value}); }
+
+    static std::optional<double> as_finite(PyObject* value) {
+        const double number = PyFloat_CheckExact(value) ? PyFloat_AsDouble(value) : PyLong_AsDouble(value);
+        if (number == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear();  // an integer that is no double
+            return std::nullopt;
+        }
+        return std::isfinite(number) ? std::optional(number) : std::nullopt;
+    }
+
+    const nb::callable& expand_;
+    std::vector<Attribute> attributes_;
+    std::vector<std::size_t> ends_;  // where each position ends among them
+    std::string names_, prefix_;
+};
+
+// Sequences that come one by one, as positions with attributes by number. One that is refused leaves no trace. CRFsuite
+// counts an attribute of value zero as seen; the rows do not have it, so zeros are kept apart.
+class SequenceCollector {
+   public:
+    explicit SequenceCollector(nb::callable expand) : expand_(std::move(expand)) {}
+
+    void add(nb::list positions) {
+        StagedSequence staged(expand_);
+        for (nb::handle position : positions) staged.add(position);
+        staged.for_each(
+            [&](std::string_view name, double value) {
+                const Code code = rows_.names().intern(name);
+                rows_.add(code, value);
+                if (value != 0.0) return;
+                zero_rows_.push_back(static_cast<std::int64_t>(rows_.rows()));
+                zero_codes_.push_back(code);
+            },
+            [&] { rows_.end_row(); });
+    }
+
+    std::size_t n_names() const { return rows_.names().size(); }
+
+    // Copies: more sequences may come.
+    auto result() const {
+        std::optional<Output<double, 1>> values;
+        if (!rows_.all_ones()) values = to_array(rows_.values());
+        auto names = std::make_shared<StringTable>();
+        for (std::size_t n = 0; n < n_names(); ++n) names->intern(rows_.names()[static_cast<Code>(n)]);
+        return std::make_tuple(to_array(rows_.ends()), to_array(rows_.indices()), values, names);
+    }
+    auto zeros() const { return std::make_pair(to_array(zero_rows_), to_array(zero_codes_)); }
+
+   private:
+    nb::callable expand_;
+    AttributeRows rows_;
+    std::vector<std::int64_t> zero_rows_;
+    std::vector<Code> zero_codes_;
+};
+
 // Rows in any order as sorted ones, each attribute once; the caller has checked the arrays. None: all values are 1.
 auto merged_rows(Vector<std::int64_t> indptr, Vector<Code> indices, std::optional<Vector<double>> values) {
     AttributeRows rows;
@@ -188,6 +340,12 @@ void bind_attributes(nb::module_& m) {
         .def_prop_ro("rows", &AttributeEncoder::rows)
         .def_prop_ro("only_finite", &AttributeEncoder::only_finite)
         .def("result", &AttributeEncoder::result, "(indptr, indices, values or None, new names or None)");
+    nb::class_<SequenceCollector>(m, "SequenceCollector", "Sequences of dicts or lists of strings, one by one.")
+        .def(nb::init<nb::callable>(), "expand"_a)
+        .def("add", &SequenceCollector::add, "positions"_a)
+        .def_prop_ro("n_names", &SequenceCollector::n_names)
+        .def("result", &SequenceCollector::result, "(indptr, indices, values or None, names)")
+        .def("zeros", &SequenceCollector::zeros, "(positions, attributes)");
     m.def("merged_rows", &merged_rows, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
           "(indptr, indices, values or None)");
     m.def("zero_attributes", &zero_attributes, "positions"_a, "names"_a, "expand"_a, "(positions, attributes)");

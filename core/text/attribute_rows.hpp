@@ -53,6 +53,10 @@ class AttributeRows {
     std::vector<Code>& indices() { return indices_; }
     std::vector<double>& values() { return values_; }
     StringTable& names() { return names_; }
+    const std::vector<std::int64_t>& ends() const { return ends_; }
+    const std::vector<Code>& indices() const { return indices_; }
+    const std::vector<double>& values() const { return values_; }
+    const StringTable& names() const { return names_; }
 
    private:
     struct Entry {

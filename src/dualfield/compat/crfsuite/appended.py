@@ -1,7 +1,8 @@
 """Labelled sequences that come one by one, as ``Trainer.append`` takes them, kept as numbers.
 
 A sequence is encoded when it comes, and the dicts of its positions are not kept. An attribute takes 12 bytes at every
-position that has it, and its name is kept once. The conventions for dicts are python-crfsuite's.
+position that has it, and its name is kept once. The conventions for dicts are python-crfsuite's. Plain dicts and lists
+are read in the core, ``core/bindings/bind_attributes.cpp``; it asks :func:`attributes_of` for all else, and for errors.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dualfield import _core
 from dualfield.compat.crfsuite.feature_set import Keys
+from dualfield.core_arrays import handed_over
 from dualfield.features import Encoded, Vocabulary
 
 __all__ = ["Appended", "Group", "attributes_of", "without_bytes"]
@@ -37,16 +40,14 @@ class Appended:
     --------
     >>> data = Appended()
     >>> data.append([{"w": "the"}, {"w": "cat", "n": 2}], ["D", "N"], 0)
-    >>> len(data), data.labels, data.vocabulary().names
-    (1, ['D', 'N'], ['w:the', 'w:cat', 'n'])
+    >>> len(data), data.labels, data.n_attributes
+    (1, ['D', 'N'], 3)
     """
 
     def __init__(self) -> None:
-        self._attributes: dict[str, int] = defaultdict(count().__next__)
         self._labels: dict[str, int] = defaultdict(count().__next__)
-        self._indices, self._values, self._ends = array("i"), array("d"), array("q", [0])
+        self._collected = _core.SequenceCollector(attributes_of)
         self._codes, self._lengths, self._groups = array("i"), array("q"), array("q")
-        self._zeros: set[tuple[int, int, int]] = set()  # (attribute, label, group) where the value is zero
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -59,7 +60,7 @@ class Appended:
     @property
     def n_attributes(self) -> int:
         """How many attributes there are, those of value zero included."""
-        return len(self._attributes)
+        return self._collected.n_names
 
     def append(self, xseq: Any, yseq: Any, group: int) -> None:
         """Add a sequence; if it is refused, the others stay as they were."""
@@ -72,24 +73,10 @@ class Appended:
             )
         if not positions:
             return  # it has nothing to say
-        named = [list(attributes_of(position)) for position in positions]
-        for position, label in zip(named, labels, strict=True):
-            code = self._labels[label]
-            self._codes.append(code)
-            for name, value in position:
-                number = self._attributes[name]
-                if value == 0:
-                    self._zeros.add((number, code, group))
-                else:
-                    self._indices.append(number)
-                    self._values.append(value)
-            self._ends.append(len(self._indices))
+        self._collected.add(positions)
+        self._codes.extend(map(self._labels.__getitem__, labels))
         self._lengths.append(len(positions))
         self._groups.append(group)
-
-    def vocabulary(self) -> Vocabulary:
-        """The attributes of all sequences."""
-        return Vocabulary(list(self._attributes))
 
     def split(self, holdout: int, order: list[str]) -> tuple[Group | None, Group | None]:
         """The sequences outside the group ``holdout``, and those inside; None where there are none.
@@ -97,13 +84,9 @@ class Appended:
         Labels are numbered as ``order`` has them.
         """
         offsets = np.concatenate(([0], np.cumsum(np.frombuffer(self._lengths, np.int64)))).astype(np.int64)
-        encoded = Encoded.from_entries(
-            offsets,
-            np.frombuffer(self._ends, np.int64),
-            np.frombuffer(self._indices, np.int32),
-            np.frombuffer(self._values, np.float64),
-            self.vocabulary(),
-        )
+        indptr, indices, values, names = self._collected.result()
+        vocabulary = Vocabulary.from_core(names)
+        encoded = Encoded(offsets, handed_over(indptr), handed_over(indices), values, vocabulary)
         codes = self._renumbered(order)[np.frombuffer(self._codes, np.int32)]
         inside = np.frombuffer(self._groups, np.int64) == holdout
         if not inside.any():
@@ -118,9 +101,11 @@ class Appended:
 
     def zero_pairs(self, holdout: int, order: list[str]) -> Keys:
         """The pairs ``attribute · K + label`` where an attribute has the value zero, outside of a group."""
-        number = self._renumbered(order).tolist()
-        pairs = {a * len(order) + number[label] for a, label, group in self._zeros if group != holdout}
-        return np.array(sorted(pairs), dtype=np.int64)
+        positions, attributes = self._collected.zeros()
+        outside = np.repeat(np.frombuffer(self._groups, np.int64) != holdout, np.frombuffer(self._lengths, np.int64))
+        kept = outside[positions]
+        labels = self._renumbered(order)[np.frombuffer(self._codes, np.int32)[positions[kept]]]
+        return np.unique(attributes[kept] * np.int64(len(order)) + labels)
 
     def _renumbered(self, order: list[str]) -> npt.NDArray[np.int32]:
         place = {label: number for number, label in enumerate(order)}

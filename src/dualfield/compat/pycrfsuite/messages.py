@@ -122,7 +122,7 @@ class Messages:
         self._lines(
             f"***** {self._head} #{number} *****\n",
             *([f"Loss: {loss:f}\n"] if math.isfinite(loss) else []),
-            f"Feature norm: {np.linalg.norm(weights):f}\n",
+            f"Feature norm: {math.sqrt(np.square(weights).sum()):f}\n",
             f"Active features: {np.count_nonzero(weights)}\n",
             f"Seconds required for this iteration: {seconds:.3f}\n",
             *([] if self._held_out is None else self._held_out.lines(weights)),

@@ -126,6 +126,7 @@ class Drive:
                 return "stopped"
             self.within_pass = False
             self.passes += 1
+            self.run.passes_done += 1
             self.understated = max(1.0, 0.5 * self.understated)  # what was learnt at one point fades
             if self.run.diverged:
                 return "diverged"
@@ -192,7 +193,7 @@ class Drive:
 
     def _record(self) -> None:
         row = {
-            "passes": float(self.passes),
+            "passes": float(self.run.passes_done),
             "updates": float(self.run.updates - self.updates_before),
             "oracle_calls": float(self.run.oracle_calls - self.oracle_calls_before),
             "seconds": self.clock.seconds,

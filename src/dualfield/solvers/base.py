@@ -51,6 +51,13 @@ class Run(ABC):
 
     def __init__(self, solver: Solver, field: Field, core: Any) -> None:
         self.solver, self.field, self._core = solver, field, core
+        self.passes_done = 0  # since the state began, in this call of solve or before
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"a run of {self.solver.name} cannot be pickled, since its field holds the training data; keep "
+            "run.arrays() (numpy.savez writes it), and go on with solver.start(field, 0).restore(arrays)."
+        )
 
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
         """Work for about so long, or so many updates; True when this completed a pass (or nothing is left to do)."""
@@ -145,11 +152,18 @@ class Run(ABC):
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """A copy of the whole state as named arrays, for saving; :meth:`restore` takes it back."""
         saved: dict[str, npt.NDArray[Any]] = self._core.save()
-        return saved
+        return {**saved, "passes_done": np.array([self.passes_done])}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> Run:
         """Take over a state saved by :meth:`arrays` on the same field; returns the run itself."""
-        self._core.restore({name: contiguous(array, array.dtype.type) for name, array in arrays.items()})
+        given = dict(arrays)
+        done = np.asarray(given.pop("passes_done", None))
+        if done.dtype == object:
+            raise ValueError("the saved state lacks an entry")
+        if done.dtype.kind != "i" or done.shape != (1,) or done[0] < 0:
+            raise ValueError("the saved state does not fit this field")
+        self._core.restore({name: contiguous(array, array.dtype.type) for name, array in given.items()})
+        self.passes_done = int(done[0])
         return self
 
 
@@ -159,6 +173,7 @@ class MarginalsRun(Run):
     def under_another_penalty(self, field: Field, seed: int) -> Run:
         run = self.solver.start(field, seed).restore(self.arrays())
         run._core.begin_again(self.field.l2)
+        run.passes_done = 0
         return run
 
     def begin_at(self, weights: npt.NDArray[np.float64]) -> None:

@@ -201,6 +201,7 @@ class DualRun(MarginalsRun):
     def under_another_penalty(self, field: Field, seed: int) -> DualRun:
         run = self.solver.start(field, seed).restore(self.arrays())
         run._core.begin_again(self.field.l2, self.field.l1)
+        run.passes_done = 0
         return run
 
     def weights(self) -> npt.NDArray[np.float64]:

@@ -112,4 +112,5 @@ class PythonRun(Run):
             raise ValueError("the saved state does not fit this field")
         self.begin_at(arrays["weights"])
         self.passes, self._gradients = (int(number) for number in arrays["counters"])
+        self.passes_done = self.passes
         return self

@@ -8,6 +8,7 @@
 
 namespace dualfield {
 void bind_oracles(nanobind::module_& m);
+void bind_chain_batches(nanobind::module_& m);
 void bind_graph_oracles(nanobind::module_& m);
 void bind_junction_tree(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
@@ -48,6 +49,7 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     nanobind::register_exception_translator(dualfield::translate_memory_errors);
     m.doc() = "The compiled core of dualfield.";
     dualfield::bind_oracles(m);
+    dualfield::bind_chain_batches(m);
     dualfield::bind_graph_oracles(m);
     dualfield::bind_junction_tree(m);
     dualfield::bind_fields(m);

@@ -3,7 +3,7 @@
 set(together
   "bind_attribute_files bind_attributes bind_model_checks bind_text"
   "bind_chain_queries bind_fields bind_runs module"
-  "bind_graph_oracles bind_oracles"
+  "bind_chain_batches bind_graph_oracles bind_oracles"
   "bind_graphs bind_junction_tree"
   "methods/lbfgs methods/owlqn methods/smd"
   "methods/sag methods/saga methods/svrg"

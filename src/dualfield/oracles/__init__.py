@@ -3,6 +3,7 @@
 A chain of T positions and K labels has node potentials ``node``, shape (T, K), and edge potentials ``edge``, shape
 (K, K) where all neighbours share one matrix, or (T − 1, K, K). Its distribution is
 ``p(y) ∝ exp(Σ_t node[t, y_t] + Σ_t edge_t[y_t, y_{t+1}])``. Potentials may be of any size up to 1e300.
+``ChainBatch`` asks the same of many chains in one call: padded or one after the other, float32 or float64, on threads.
 
 A graph of V nodes has node potentials (V, K), ``edges``, shape (E, 2), and edge potentials (K, K) or (E, K, K); its
 distribution is ``p(y) ∝ exp(Σ_v node[v, y_v] + Σ_e edge_e[y_s, y_t])``. ``JunctionTree`` is exact. Loopy belief
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from dualfield.oracles.approximate import mean_field as mean_field
     from dualfield.oracles.approximate import spanning_tree_probabilities as spanning_tree_probabilities
     from dualfield.oracles.approximate import tree_reweighted as tree_reweighted
+    from dualfield.oracles.batch import BatchMarginals as BatchMarginals
+    from dualfield.oracles.batch import ChainBatch as ChainBatch
     from dualfield.oracles.chain import decode_posterior as decode_posterior
     from dualfield.oracles.chain import entropy as entropy
     from dualfield.oracles.chain import kbest as kbest

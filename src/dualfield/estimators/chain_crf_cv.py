@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.model_selection import KFold, check_cv
 
 from dualfield.core_arrays import as_numbers
+from dualfield.driver import Callback
 from dualfield.estimators.chain_crf import ChainCRF, ChainParameters
 from dualfield.features import Encoded, encode
 from dualfield.labels import Constraints, with_unknown
@@ -20,7 +21,7 @@ from dualfield.labels.unknown_labels import only_known
 from dualfield.metrics import chunk_scores, token_accuracy
 from dualfield.models.chain_answers import Entity
 from dualfield.random_state import check_random_state
-from dualfield.reporting.training import warn_of_shortfall
+from dualfield.reporting.training import fits_shown, warn_of_shortfall
 from dualfield.scikit_learn import check_fitted
 from dualfield.solution import Solution
 from dualfield.solvers import Solver
@@ -49,8 +50,10 @@ class ChainCRFCV(ChainParameters):
         sequences of labels, the larger the better.
     l1s : sequence of float, optional
         The l1 penalties to try, each with all of ``l2s``; by default ``l1`` alone.
-    solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, verbose,
-    l1, constraints, bigram_features, ignore_label, class_weight, costs
+    verbose : int
+        0 is quiet; 1 shows how many fits are done and how long the others will take, and prints the scores of folds.
+    solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, l1,
+    constraints, bigram_features, ignore_label, class_weight, costs
         As for :class:`ChainCRF`.
 
     Attributes
@@ -123,10 +126,27 @@ class ChainCRFCV(ChainParameters):
             raise ValueError(f"y has {len(labels)} label sequences and X has {len(encoded)}; expected as many.")
         weights = None if sample_weight is None else as_numbers(sample_weight, np.float64, "sample_weight")
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        folds = list(self._folds(encoded, labels, seed))
+        with fits_shown(len(folds) * len(pairs) + len(l2s), bool(self.verbose)) as callbacks:
+            return self._search(encoded, labels, weights, folds, l1s, l2s, measure, seed, callbacks)
+
+    def _search(
+        self,
+        encoded: Encoded,
+        labels: list[Any],
+        weights: Any,
+        folds: list[tuple[Any, Any]],
+        l1s: list[float],
+        l2s: list[float],
+        measure: Callable[[Any, Any], float],
+        seed: int,
+        callbacks: list[Callback],
+    ) -> ChainCRFCV:
+        pairs = list(product(l1s, l2s))
         scores = []
-        for fold, (train, held_out) in enumerate(self._folds(encoded, labels, seed), 1):
+        for fold, (train, held_out) in enumerate(folds, 1):
             part = None if weights is None else weights[train]
-            models = self._path(encoded[train], [labels[i] for i in train], part, pairs, seed)
+            models = self._path(encoded[train], [labels[i] for i in train], part, pairs, seed, callbacks)
             truth, hidden = [labels[i] for i in held_out], encoded[held_out]
             scores.append([measure(truth, crf.predict(hidden)) for crf in models])
             if self.verbose:
@@ -136,7 +156,7 @@ class ChainCRFCV(ChainParameters):
         self.scores_ = table if self.l1s is None else table.reshape(-1, len(l1s), len(l2s))
         self.l1_, self.l2_ = pairs[int(table.mean(axis=0).argmax())]
         on_the_way = [(self.l1_, l2) for l2 in l2s if l2 >= self.l2_]
-        models = self._path(encoded, labels, weights, on_the_way, seed)
+        models = self._path(encoded, labels, weights, on_the_way, seed, callbacks)
         self.best_estimator_ = models[on_the_way.index((self.l1_, self.l2_))]
         self.path_: list[Solution] = [crf.solution_ for crf in sorted(models, key=lambda crf: -crf.l2)]
         self.solution_: Solution = self.best_estimator_.solution_
@@ -159,14 +179,20 @@ class ChainCRFCV(ChainParameters):
         return folds.split(np.arange(len(encoded)), None)
 
     def _path(
-        self, X: Encoded, y: list[Any], sample_weight: Any, pairs: list[tuple[float, float]], seed: int
+        self,
+        X: Encoded,
+        y: list[Any],
+        sample_weight: Any,
+        pairs: list[tuple[float, float]],
+        seed: int,
+        callbacks: list[Callback],
     ) -> list[ChainCRF]:
         """A trained model for each pair of penalties."""
         options = {name: getattr(self, name) for name in ChainCRF().get_params() if hasattr(self, name)}
         first = ChainCRF(**options)
         field = first._field(X, y, sample_weight)
         limits = (self.tol, self.max_passes)
-        solutions = penalty_path(field, pairs, self.solver, *limits, random_state=seed, n_jobs=self.n_jobs)
+        solutions = penalty_path(field, pairs, self.solver, *limits, callbacks, random_state=seed, n_jobs=self.n_jobs)
         models = []
         for (l1, l2), solution in zip(pairs, solutions, strict=True):
             of = f"l2={l2:g}: " if self.l1s is None else f"l1={l1:g}, l2={l2:g}: "

@@ -1,12 +1,13 @@
-"""A progress bar for :func:`dualfield.solve`, as a callback.
+"""Progress bars for :func:`dualfield.solve` and for searches of many fits, as callbacks.
 
-The bar fills with the *logarithm* of the estimated gap, which falls by about the same amount each pass, so its end
-can be foretold. The estimate is marked ≈: only the certificate at the end is proven.
+The bar of one fit fills with the *logarithm* of the estimated gap, which falls by about the same amount each pass, so its
+end can be foretold. The estimate is marked ≈: only the certificate at the end is proven.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from types import TracebackType
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from rich.progress import Progress as Display
 
 from dualfield.driver import Progress
 
-__all__ = ["ProgressBar"]
+__all__ = ["FitsBar", "ProgressBar"]
 
 
 class ProgressBar:
@@ -80,6 +81,56 @@ class ProgressBar:
             return passes, None
         left = to_fall * (progress.seconds - since) / fallen
         return max(fallen / (fallen + to_fall), passes), left
+
+
+class FitsBar:
+    """Counts the fits of a long search on standard error, and foretells its end.
+
+    As a callback of the fits it sees each begin: a fit has ended when the next one begins, or the bar is closed. Those
+    that are done say how long the others will take.
+
+    Examples
+    --------
+    >>> from dualfield import fields, l2_path
+    >>> field = fields.Multiclass([[0.0], [1.0]], [0, 1])
+    >>> with FitsBar(total=2) as bar:
+    ...     solutions = l2_path(field, [1.0, 0.1], callbacks=[bar])
+    """
+
+    def __init__(self, total: int, console: Console | None = None) -> None:
+        self._display = Display(
+            TextColumn("fit {task.completed:.0f} of {task.total:.0f}"),
+            BarColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console or Console(stderr=True),
+        )
+        self._task = self._display.add_task("", total=total, left="")
+        self._total, self._begun = total, 0
+        self._start = time.perf_counter()
+
+    def __enter__(self) -> FitsBar:
+        self._display.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:  # a search may need fewer fits than it announced
+            self._total = self._begun
+            self._show(self._begun)
+        self._display.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Notice a fit that has begun."""
+        if progress.passes == 1:
+            self._show(self._begun)
+            self._begun += 1
+
+    def _show(self, done: int) -> None:
+        rest = self._total - done
+        taken = (time.perf_counter() - self._start) / done if done else math.nan
+        left = f"about {_duration(rest * taken)} left" if done and rest > 0 else ""
+        self._display.update(self._task, completed=done, total=self._total, left=left)
 
 
 def _duration(seconds: float) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterable
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from dualfield._deferred import explained
@@ -15,7 +15,7 @@ from dualfield.scikit_learn import convergence_warning
 from dualfield.solution import Solution
 from dualfield.solving import solve
 
-__all__ = ["solve_visibly", "warn_of_shortfall"]
+__all__ = ["fits_shown", "solve_visibly", "warn_of_shortfall"]
 
 
 def solve_visibly(
@@ -30,6 +30,20 @@ def solve_visibly(
                 raise explained(error, "a progress bar (verbose)") from error
             callbacks = [*callbacks, stack.enter_context(ProgressBar())]
         return solve(field, solver=solver, callbacks=callbacks, **options)
+
+
+@contextmanager
+def fits_shown(total: int, shown: bool) -> Iterator[list[Callback]]:
+    """The callbacks of a search of so many fits: a bar that counts them, if ``shown`` says so."""
+    if not shown:
+        yield []
+        return
+    try:
+        from dualfield.reporting.progress import FitsBar  # rich, which takes a while to import
+    except ModuleNotFoundError as error:
+        raise explained(error, "a progress bar (verbose)") from error
+    with FitsBar(total) as bar:
+        yield [bar]
 
 
 def warn_of_shortfall(

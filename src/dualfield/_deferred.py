@@ -24,7 +24,15 @@ from typing import Any
 __all__ = ["MissingExtraError", "deferred", "explained", "written_imports"]
 
 
-_EXTRAS = {"scipy": "sklearn", "sklearn": "sklearn", "typer": "cli", "rich": "cli", "jinja2": "report", "PIL": "images"}
+_EXTRAS = {
+    "scipy": "sklearn",
+    "sklearn": "sklearn",
+    "typer": "cli",
+    "rich": "cli",
+    "jinja2": "report",
+    "PIL": "images",
+    "torch": "torch",
+}
 
 
 class MissingExtraError(ModuleNotFoundError):

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield import ChainCRF
 from dualfield.compat import sklearn_crfsuite
+from dualfield.compat.pycrfsuite import Trainer
 from dualfield.compat.sklearn_crfsuite import CRF
 from tests.zoo import dense_sequences, word_sequences
 
@@ -418,13 +419,84 @@ def test_verbose_shows_a_bar(data: tuple[Any, Any], capsys: pytest.CaptureFixtur
         ({"delta": float("nan")}, "delta must be a finite number, not negative; got nan"),
         ({"max_iterations": 0}, "max_iterations must be a positive integer; got 0"),
         ({"num_memories": 1.5}, "num_memories must be a positive integer; got 1.5"),
-        ({"trainer_cls": object}, "trainer_cls takes the place of the trainer, which is dualfield's"),
+        (
+            {"trainer_cls": object},
+            "trainer_cls is <class 'object'>; expected a subclass of dualfield.compat.pycrfsuite",
+        ),
+        ({"trainer_cls": "Trainer"}, "trainer_cls is 'Trainer'; expected a subclass"),
     ],
 )
 def test_what_cannot_be_done_is_refused(options: dict[str, Any], match: str, data: tuple[Any, Any]) -> None:
     crf = CRF(**options)
     with pytest.raises(ValueError, match=match):
         crf.fit(*data)
+
+
+class Recorder(Trainer):
+    """Keeps what the hooks are told."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.events: list[Any] = []
+        made.append(self)
+
+    def on_iteration(self, log: str, info: Any) -> None:
+        self.events.append(info)
+
+    def on_start(self, log: str) -> None:
+        self.events.append("start")
+
+    def on_end(self, log: str) -> None:
+        self.events.append("end")
+
+    on_featgen_progress = on_featgen_end = on_prepared = on_optimization_end = lambda self, *told: None
+
+
+made: list[Recorder] = []
+
+
+@pytest.mark.parametrize("algorithm", ["lbfgs", "ap"])
+def test_a_trainer_class_trains_the_same_model_and_its_hooks_are_called(
+    algorithm: str, data: tuple[Any, Any], tmp_path: Path
+) -> None:
+    X, y = data
+    options: dict[str, Any] = {"algorithm": algorithm, "min_freq": 1, "max_iterations": 30, "verbose": True}
+    path = tmp_path / "kept.safetensors"
+    crf = CRF(**options, trainer_cls=Recorder, model_filename=path).fit([*X, []], [*y, []])
+    plain = CRF(**{**options, "verbose": False}).fit(X, y)
+    assert crf.state_features_ == pytest.approx(plain.state_features_, abs=1e-9)
+    assert crf.transition_features_ == pytest.approx(plain.transition_features_, abs=1e-9)
+    assert crf.predict(X).tolist() == plain.predict(X).tolist() == CRF(model_filename=path).predict(X).tolist()
+    assert crf.classes_ == plain.classes_
+    events = made[-1].events
+    assert (events[0], events[-1]) == ("start", "end")
+    assert crf.training_log_ is made[-1].logparser
+    assert [info["num"] for info in events[1:-1]] == [info["num"] for info in crf.training_log_.iterations] != []
+    assert pickle.loads(pickle.dumps(crf)).predict(X).tolist() == crf.predict(X).tolist()
+    assert clone(crf).trainer_cls is Recorder
+
+
+def test_a_trainer_class_scores_held_out_sequences(data: tuple[Any, Any]) -> None:
+    X, y = data
+    held_out = [*y[20:-1], ["new"] * len(y[-1])]
+    crf = CRF(trainer_cls=Trainer, c2=0.2).fit(X[:20], y[:20], X[20:], held_out)
+    right = sum(a == b for p, t in zip(crf.predict(X[20:]), held_out, strict=True) for a, b in zip(p, t, strict=True))
+    share = right / sum(map(len, held_out))
+    assert crf.training_log_.last_iteration["item_accuracy_float"] == pytest.approx(share, abs=1e-4)
+    assert crf.classes_[-1] == "new"
+
+
+def test_a_trainer_class_refuses_bad_data(data: tuple[Any, Any]) -> None:
+    X, y = data
+    crf = CRF(trainer_cls=Trainer)
+    with pytest.raises(ValueError, match="y has 1 sequences but X has 2"):
+        crf.fit(X[:2], y[:1])
+    with pytest.raises(ValueError, match="y_dev has 1 sequences but X_dev has 2"):
+        crf.fit(X, y, X[:2], y[:1])
+    with pytest.raises(ValueError, match="no sequences to train on"):
+        crf.fit([[]], [[]])
+    with pytest.raises(ValueError, match="numbers of items and labels differ"):
+        crf.fit([X[0]], [["A"] * (len(X[0]) + 1)])
 
 
 def test_bad_input_is_refused_with_its_place(data: tuple[Any, Any]) -> None:

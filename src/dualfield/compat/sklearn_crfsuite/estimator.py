@@ -16,10 +16,11 @@ from sklearn.exceptions import NotFittedError
 
 from dualfield.compat.crfsuite.appended import without_bytes
 from dualfield.compat.crfsuite.feature_set import zero_pairs
+from dualfield.compat.crfsuite.parameters import Asked
 from dualfield.compat.crfsuite.training import pose, train
 from dualfield.compat.sklearn_crfsuite.metrics import flat_accuracy_score
 from dualfield.compat.sklearn_crfsuite.model_file import ModelFile
-from dualfield.compat.sklearn_crfsuite.parameters import asked_by
+from dualfield.compat.sklearn_crfsuite.parameters import asked_by, given_to
 from dualfield.compat.sklearn_crfsuite.training_log import TrainingLog
 from dualfield.estimators import ChainCRF
 from dualfield.features import Encoded, encode
@@ -81,8 +82,9 @@ class CRF(BaseEstimator):
     variance, gamma
         Of "arow": the variance of the weights at the beginning, and the larger gamma, the shorter the steps. By default
         1, 1.
-    trainer_cls
-        Refused: the trainer is dualfield's.
+    trainer_cls : subclass of dualfield.compat.pycrfsuite.Trainer
+        What trains in place of the default, with its own ``message`` or hooks ``on_...``. It is given the parameters
+        and all sequences, those of ``X_dev`` as a group that is held out. ``training_log_`` is then its ``logparser``.
 
     Examples
     --------
@@ -93,6 +95,8 @@ class CRF(BaseEstimator):
     >>> crf.fit(X, y).predict([[{"word": "the"}, {"word": "dog"}]]).tolist()
     [['DET', 'NOUN']]
     """
+
+    _log: Any
 
     def __init__(
         self,
@@ -175,19 +179,44 @@ class CRF(BaseEstimator):
         if self.model_filename is not None:
             check_writable(self.model_filename)
         sequences, labels = _without_empty(_sequences(X), y)
+        if self.trainer_cls is None:
+            self._train(what, sequences, labels, X_dev, y_dev)
+        else:
+            self._train_by_class(sequences, labels, X_dev, y_dev)
+        self.__dict__.pop("_file", None)  # of the model before
+        if self.model_filename is not None:
+            self.chain_crf_.save(self.model_filename)
+        return self
+
+    def _train(self, what: Asked, sequences: list[Any], labels: Any, X_dev: Any, y_dev: Any) -> None:
         sequences, encoded = _encoded(sequences, None)
         labels = without_bytes(labels)
         classes, codes = encode_labels(labels, encoded.lengths)
         zeros = lambda: zero_pairs(sequences, encoded, codes, len(classes))  # noqa: E731 - wanted only now and then
         field = pose(what, encoded, codes, classes, zeros)
         self.chain_crf_ = train(what, field, bar=bool(self.verbose))
-        self.__dict__.pop("_file", None)  # of the model before
         self._labels = list(dict.fromkeys(chain.from_iterable(labels)))
         held_out = None if X_dev is None else (without_bytes(list(y_dev)), self.predict(X_dev).tolist())
         self._log = TrainingLog.of(self.chain_crf_.solution_, field.dimension, held_out)
-        if self.model_filename is not None:
-            self.chain_crf_.save(self.model_filename)
-        return self
+
+    def _train_by_class(self, sequences: list[Any], labels: Any, X_dev: Any, y_dev: Any) -> None:
+        if not sequences:
+            raise ValueError("X has no sequences to train on; give at least one that is not empty.")
+        trainer = self.trainer_cls(self.algorithm or "lbfgs", given_to(self), self.verbose)
+        groups = [("y", "X", sequences, list(labels))]
+        if X_dev is not None:
+            groups.append(("y_dev", "X_dev", _sequences(X_dev), list(y_dev)))
+        for group, (name, of, some, labellings) in enumerate(groups):
+            if len(some) != len(labellings):
+                raise ValueError(f"{name} has {len(labellings)} sequences but {of} has {len(some)}; give as many.")
+            for xseq, yseq in zip(some, labellings, strict=True):
+                trainer.append(xseq, yseq, group)
+        with tempfile.TemporaryDirectory() as folder:
+            trainer.train(os.path.join(folder, "model"), holdout=len(groups) - 1 or -1)
+        self.chain_crf_ = trainer.chain_crf_
+        every = chain.from_iterable(chain.from_iterable(labellings) for *_, labellings in groups)
+        self._labels = list(dict.fromkeys(without_bytes(list(every))))
+        self._log = getattr(trainer, "logparser", None)
 
     # --- prediction ---
 
@@ -291,8 +320,8 @@ class CRF(BaseEstimator):
             return path.stat().st_size
 
     @property
-    def training_log_(self) -> TrainingLog | None:
-        """How training went; None before ``fit``."""
+    def training_log_(self) -> Any:
+        """How training went, a ``TrainingLog``, or the ``logparser`` of ``trainer_cls``; None before ``fit``."""
         return getattr(self, "_log", None)
 
     @property

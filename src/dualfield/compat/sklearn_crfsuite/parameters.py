@@ -6,7 +6,7 @@ from typing import Any
 
 from dualfield.compat.crfsuite.parameters import ALGORITHMS, Asked, asked
 
-__all__ = ["asked_by"]
+__all__ = ["asked_by", "given_to"]
 
 # Where the names differ by more than a dot.
 _NAMES = {
@@ -31,10 +31,24 @@ def asked_by(crf: Any) -> Asked:
             listed = ", ".join(_name_of(own) for own in takes if not own.startswith("feature."))
             raise ValueError(f"{name}={value!r} is no parameter of algorithm={algorithm!r}, which takes {listed}.")
     if crf.trainer_cls is not None:
-        raise ValueError(
-            "trainer_cls takes the place of the trainer, which is dualfield's; leave it out and read training_log_."
-        )
+        _check_trainer(crf.trainer_cls)
     return asked(algorithm, {name: getattr(crf, _name_of(name)) for name in takes}, _name_of)
+
+
+def given_to(crf: Any) -> dict[str, Any]:
+    """The parameters that a ``CRF`` was given, by the names that its trainer takes."""
+    values = {name: getattr(crf, _name_of(name)) for name in ALGORITHMS[crf.algorithm or "lbfgs"]}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _check_trainer(given: Any) -> None:
+    from dualfield.compat.pycrfsuite import BaseTrainer
+
+    if not (isinstance(given, type) and issubclass(given, BaseTrainer)):
+        raise ValueError(
+            f"trainer_cls is {given!r}; expected a subclass of dualfield.compat.pycrfsuite.Trainer: derive it from "
+            "that class in place of pycrfsuite.Trainer."
+        )
 
 
 def _name_of(name: str) -> str:

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "simd/vector.hpp"
 
 namespace dualfield {
@@ -25,7 +26,7 @@ struct Attributes {
     double value(Index entry) const { return values ? values[entry] : 1.0; }
 
     // The first attributes of some positions are needed soon; the processor sees by itself that the others follow.
-    [[gnu::always_inline]] void prefetch(Index first, Index end) const {
+    DUALFIELD_INLINE void prefetch(Index first, Index end) const {
         const Index start = indptr[first], n = std::min(indptr[end] - start, kFetched);
         prefetch_all(n, indices + start);
         if (values) prefetch_all(n, values + start);
@@ -125,11 +126,11 @@ class BlockRows {
 
     // See FetchedField.
     template <int Step>
-    [[gnu::always_inline]] void prefetch(Index i, const Attributes& data) const {
+    DUALFIELD_INLINE void prefetch(Index i, const Attributes& data) const {
         constexpr Index kMost = Attributes::kFetched;
         if (Step == 0) {
-            __builtin_prefetch(&starts_[i]);
-            __builtin_prefetch(&shared_starts_[i]);
+            prefetch_line(&starts_[i]);
+            prefetch_line(&shared_starts_[i]);
         } else if (Step == 1) {
             prefetch_all(std::min(starts_[i + 1] - starts_[i], kMost), targets_.data() + starts_[i]);
             prefetch_counts(i, data);
@@ -137,11 +138,11 @@ class BlockRows {
     }
 
     // Into the cache, what counting needs of block i.
-    [[gnu::always_inline]] void prefetch_counts(Index i, const Attributes& data) const {
+    DUALFIELD_INLINE void prefetch_counts(Index i, const Attributes& data) const {
         const Index first = data.offsets[i], n = std::min(data.length(i) + 1, Attributes::kFetched);
         prefetch_all(n, positions_.data() + first);
         prefetch_all(n, data.indptr + first);
-        __builtin_prefetch(&shared_starts_[i]);
+        prefetch_line(&shared_starts_[i]);
     }
 
     // How many rows follow those of the nodes, and whose they are.

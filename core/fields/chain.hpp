@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "duality/entropy.hpp"
 #include "fields/node_features.hpp"
 #include "oracles/chain_forward_backward.hpp"
@@ -33,7 +34,7 @@ inline std::int32_t rarest_label(Index K, Index T, const std::int32_t* y) {
 }
 
 // What works on a whole block is a call, so that it is compiled once and not again in each method.
-#define DUALFIELD_ONCE [[gnu::noinline]]
+#define DUALFIELD_ONCE DUALFIELD_NOINLINE
 
 template <class Rows>
 class Chain {
@@ -112,16 +113,16 @@ class Chain {
     }
 
     template <int Step>
-    [[gnu::always_inline]] void prefetch(Index i) const {
+    DUALFIELD_INLINE void prefetch(Index i) const {
         nodes_.template prefetch<Step>(i);
-        if (Step == 1) __builtin_prefetch(truth(i));
+        if (Step == 1) prefetch_line(truth(i));
     }
 
     using Own = OwnAttributes;
     Own own(const Part& part) const { return nodes_.own(part); }
-    [[gnu::always_inline]] void prefetch_counts(Index i) const { nodes_.prefetch_counts(i); }
+    DUALFIELD_INLINE void prefetch_counts(Index i) const { nodes_.prefetch_counts(i); }
     template <int Step>
-    [[gnu::always_inline]] void prefetch_part(const Own& own, Index i) const {
+    DUALFIELD_INLINE void prefetch_part(const Own& own, Index i) const {
         nodes_.template prefetch_part<Step>(own, i);
     }
     Index part_size(Index i) const { return (length(i) + 1) * labels() + 8; }

@@ -5,6 +5,7 @@
 // product of x and m, so its squared norm is |x|^2 |m|^2 and no buffer is needed.
 #pragma once
 
+#include "base/compiler.hpp"
 #include "duality/entropy.hpp"
 #include "fields/field.hpp"
 #include "fields/weight_rows.hpp"
@@ -180,9 +181,9 @@ class Multiclass {
     void unpack_marginals(Index, double*) const {}
 
     template <int Step>
-    [[gnu::always_inline]] void prefetch(Index i) const {
-        if (Step == 0) __builtin_prefetch(data_.indptr + i);
-        if (Step == 0) __builtin_prefetch(y_ + i);
+    DUALFIELD_INLINE void prefetch(Index i) const {
+        if (Step == 0) prefetch_line(data_.indptr + i);
+        if (Step == 0) prefetch_line(y_ + i);
         if (Step == 1) data_.prefetch(i, i + 1);
     }
 

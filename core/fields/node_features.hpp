@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "fields/field.hpp"
 #include "fields/weight_rows.hpp"
 
@@ -37,8 +38,8 @@ class NodeFeatures {
 
     // See FetchedField.
     template <int Step>
-    [[gnu::always_inline]] void prefetch(Index i) const {
-        if (Step == 0) __builtin_prefetch(data_.offsets + i);
+    DUALFIELD_INLINE void prefetch(Index i) const {
+        if (Step == 0) prefetch_line(data_.offsets + i);
         if (Step == 2) data_.prefetch(offset(i), offset(i) + length(i));
         block_rows_.prefetch<Step>(i, data_);
     }
@@ -67,9 +68,9 @@ class NodeFeatures {
         for_each_group(pieces, [&]<Index B>(Index) { add_entries<B>(data, i, m, a, w); });
     }
     // See PartedField.
-    [[gnu::always_inline]] void prefetch_counts(Index i) const { block_rows_.prefetch_counts(i, data_); }
+    DUALFIELD_INLINE void prefetch_counts(Index i) const { block_rows_.prefetch_counts(i, data_); }
     template <int Step>
-    [[gnu::always_inline]] void prefetch_part(const OwnAttributes& own, Index i) const {
+    DUALFIELD_INLINE void prefetch_part(const OwnAttributes& own, Index i) const {
         if (Step == 1) prefetch_all(std::min(length(i) + 1, Attributes::kFetched), own.indptr.data() + offset(i));
         if (Step == 2) own.view(data_).prefetch(offset(i), offset(i) + length(i));
     }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "fields/attributes.hpp"
 #include "simd/pieces.hpp"
 #include "simd/sparse_rows.hpp"
@@ -28,16 +29,16 @@ class AllPairs {
 
     // Fetches the weights of an attribute that is needed soon; before that, what tells where they are. Always inlined:
     // a call of what does nothing but fetch counts as one without effect, and is removed.
-    [[gnu::always_inline]] void prefetch(const double* w, std::int32_t attribute) const {
+    DUALFIELD_INLINE void prefetch(const double* w, std::int32_t attribute) const {
         const double* row = w + start(attribute);
-        for (Index k = 0; k < labels_; k += 8) __builtin_prefetch(row + k);
+        for (Index k = 0; k < labels_; k += 8) prefetch_line(row + k);
     }
     template <Index B>
-    [[gnu::always_inline]] void prefetch_pieces(const double* w, std::int32_t attribute, Index first) const {
+    DUALFIELD_INLINE void prefetch_pieces(const double* w, std::int32_t attribute, Index first) const {
         const double* row = w + start(attribute) + 8 * first;
-        for_each_piece<B>([&](Index p) __attribute__((always_inline)) { __builtin_prefetch(row + 8 * p); });
+        for_each_piece<B>([&](Index p) DUALFIELD_INLINE { prefetch_line(row + 8 * p); });
     }
-    [[gnu::always_inline]] void prefetch_record(std::int32_t) const {}
+    DUALFIELD_INLINE void prefetch_record(std::int32_t) const {}
 
     // scores += value * w[attribute]; may also change what follows scores, up to the stride.
     void score(const double* w, std::int32_t attribute, double value, Index stride, double* scores) const {
@@ -51,8 +52,8 @@ class AllPairs {
     // sums += value * w[attribute] over the B pieces of eight labels from piece `first` on; what lies beyond the last
     // label is anything. Nothing is read from w + readable on: there another thread may be writing.
     template <Index B>
-    [[gnu::always_inline]] void gather(const double* w, std::int32_t attribute, double value, Index first,
-                                       Index readable, Piece (&sums)[B]) const {
+    DUALFIELD_INLINE void gather(const double* w, std::int32_t attribute, double value, Index first, Index readable,
+                                 Piece (&sums)[B]) const {
         const double* row = w + start(attribute) + 8 * first;
         double last[8 * B];
         if (start(attribute) + 8 * (first + B) > readable) [[unlikely]] {
@@ -60,7 +61,7 @@ class AllPairs {
             std::copy(row, w + start(attribute) + std::min(labels_, 8 * (first + B)), last);
             row = last;
         }
-        for_each_piece<B>([&](Index p) __attribute__((always_inline)) { add_product(value, row + 8 * p, sums[p]); });
+        for_each_piece<B>([&](Index p) DUALFIELD_INLINE { add_product(value, row + 8 * p, sums[p]); });
     }
 
     // w[attribute] += a * row, whose padding up to the stride is zero.
@@ -85,7 +86,7 @@ class AllPairs {
     // w[attribute] += a * counts, the row being B pieces, of which the last may not be whole; any number of them for B
     // = 0.
     template <Index B = 0>
-    [[gnu::always_inline]] void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
+    DUALFIELD_INLINE void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
         if constexpr (B == 0) {
             axpy(labels_, a, counts, w + start(attribute));
         } else {
@@ -139,32 +140,32 @@ class ObservedPairs {
     Index start(std::int32_t attribute) const { return records_[attribute * (1 + words_)]; }
     Index length(std::int32_t attribute) const { return start(attribute + 1) - start(attribute); }
 
-    [[gnu::always_inline]] void prefetch(const double* w, std::int32_t attribute) const {
+    DUALFIELD_INLINE void prefetch(const double* w, std::int32_t attribute) const {
         const double* row = w + start(attribute);
         // Both ends: rows of more than two lines belong to frequent attributes, which are in the cache anyway.
-        __builtin_prefetch(row);
-        __builtin_prefetch(row + length(attribute));
+        prefetch_line(row);
+        prefetch_line(row + length(attribute));
     }
     template <Index B>
-    [[gnu::always_inline]] void prefetch_pieces(const double* w, std::int32_t attribute, Index first) const {
+    DUALFIELD_INLINE void prefetch_pieces(const double* w, std::int32_t attribute, Index first) const {
         if (first == 0) prefetch(w, attribute);
     }
-    [[gnu::always_inline]] void prefetch_record(std::int32_t attribute) const {
-        __builtin_prefetch(records_ + attribute * (1 + words_));
+    DUALFIELD_INLINE void prefetch_record(std::int32_t attribute) const {
+        prefetch_line(records_ + attribute * (1 + words_));
     }
 
     // Groups of pieces begin at a multiple of eight, which is where a word begins: so which word holds which piece is
     // known when compiling, and the sums stay in registers.
     template <Index B>
-    [[gnu::always_inline]] void gather(const double* w, std::int32_t attribute, double value, Index first,
-                                       Index /*readable*/, Piece (&sums)[B]) const {
+    DUALFIELD_INLINE void gather(const double* w, std::int32_t attribute, double value, Index first, Index /*readable*/,
+                                 Piece (&sums)[B]) const {
         const std::uint32_t* record = records_ + attribute * (1 + words_);
         const double* weights = w + record[0];
         const std::uint32_t* words = record + 1;
         for (; first > 0; first -= kPiecesAWord) weights += std::popcount(*words++);
         const std::uint32_t bits[2] = {words[0], B > kPiecesAWord ? words[1] : 0u};
         const double* starts[2] = {weights, weights + std::popcount(bits[0])};
-        for_each_piece<B>([&](Index p) __attribute__((always_inline)) {
+        for_each_piece<B>([&](Index p) DUALFIELD_INLINE {
             add_expanded_piece(bits[p / kPiecesAWord], static_cast<int>(p % kPiecesAWord), value,
                                starts[p / kPiecesAWord], sums[p]);
         });
@@ -206,7 +207,7 @@ class ObservedPairs {
     }
 
     template <Index B = 0>
-    [[gnu::always_inline]] void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
+    DUALFIELD_INLINE void apply(double* w, std::int32_t attribute, double a, const double* counts) const {
         if constexpr (B > 0 && B <= kPiecesAWord) {
             const std::uint32_t* record = records_ + 2 * attribute;
             add_compressed<B>(record[1], a, counts, w + record[0]);

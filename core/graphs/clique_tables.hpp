@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "base/compiler.hpp"
 #include "simd/vector.hpp"
 
 namespace dualfield {
@@ -16,7 +17,7 @@ constexpr Index kMostVariables = 62;  // of a clique: 2^62 numbers are beyond an
 inline Index table_length(Index labels, Index variables) {
     Index length = 1;
     for (Index v = 0; v < variables; ++v)
-        if (__builtin_mul_overflow(length, labels, &length)) return std::numeric_limits<Index>::max();
+        if (multiply_overflows(length, labels, length)) return std::numeric_limits<Index>::max();
     return length;
 }
 

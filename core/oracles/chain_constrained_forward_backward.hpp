@@ -7,6 +7,7 @@
 // taken, which -inf does not disturb.
 #pragma once
 
+#include "base/compiler.hpp"
 #include "oracles/chain_forward_backward.hpp"
 #include "oracles/chain_live_labels.hpp"
 
@@ -51,7 +52,7 @@ class ConstrainedForwardBackward : private ForwardBackward {
     }
 
     static void possible(const Piece& x, Piece& shifted) {
-        for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
+        for_each_piece<kParts>([&](Index n) DUALFIELD_INLINE {
             lanes(shifted, n) = lanes(x, n) > kImpossible ? lanes(shifted, n) : Lanes{};
         });
     }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/aligned.hpp"
+#include "base/compiler.hpp"
 #include "oracles/chain_potentials.hpp"
 #include "simd/products.hpp"
 
@@ -92,9 +93,9 @@ class ForwardBackward {
 
     // out = exp(x - top), padded; least = min(least, x - top).
     template <class Count>
-    [[gnu::always_inline]] static void exp_row(Index K, const double* x, double top, double* out, Piece& least,
-                                               Count&& count) {
-        for_pieces_of(K, x, [&](const Piece& piece, Index k) __attribute__((always_inline)) {
+    DUALFIELD_INLINE static void exp_row(Index K, const double* x, double top, double* out, Piece& least,
+                                         Count&& count) {
+        for_pieces_of(K, x, [&](const Piece& piece, Index k) DUALFIELD_INLINE {
             Piece exps = piece - top, shifted = exps;
             count(piece, shifted);
             lower(shifted, least);
@@ -146,15 +147,15 @@ class ForwardBackward {
 
     // out = product * emission / its sum, which is returned.
     template <Index B>
-    [[gnu::always_inline]] static double finish(const Piece (&product)[B], const double* emission, double* out) {
+    DUALFIELD_INLINE static double finish(const Piece (&product)[B], const double* emission, double* out) {
         Piece message[B], sums{};
-        for_each_piece<B>([&](Index p) __attribute__((always_inline)) {
+        for_each_piece<B>([&](Index p) DUALFIELD_INLINE {
             load(emission + 8 * p, message[p]);
             message[p] *= product[p];
             sums += message[p];
         });
         const double scale = total(sums), inverse = 1.0 / scale;
-        for_each_piece<B>([&](Index p) __attribute__((always_inline)) { store(message[p] * inverse, out + 8 * p); });
+        for_each_piece<B>([&](Index p) DUALFIELD_INLINE { store(message[p] * inverse, out + 8 * p); });
         return scale;
     }
 
@@ -164,12 +165,11 @@ class ForwardBackward {
         const double *E = exp_edge_.data(), *transposed = transposed_.data(), *node = exp_node_.data();
         double *alpha = alpha_.data(), *beta = beta_.data(), *b = outgoing_.data();
         Piece product[B];
-        for_each_piece<B>([&](Index p) __attribute__((always_inline)) { product[p] = Piece{} + 1.0; });
+        for_each_piece<B>([&](Index p) DUALFIELD_INLINE { product[p] = Piece{} + 1.0; });
         LogProduct z;
         z.multiply(finish(product, node, alpha));
         if (kBoth) {
-            for_each_piece<B>([&](Index p)
-                                  __attribute__((always_inline)) { store(product[p], beta + (T - 1) * P + 8 * p); });
+            for_each_piece<B>([&](Index p) DUALFIELD_INLINE { store(product[p], beta + (T - 1) * P + 8 * p); });
             finish(product, node + (T - 1) * P, b + (T - 1) * P);
         }
         for (Index t = 1; t < T; ++t) {
@@ -178,7 +178,7 @@ class ForwardBackward {
             if (!kBoth) continue;
             const Index s = T - 1 - t;
             multiply_left(b + (s + 1) * P, transposed, product);
-            for_each_piece<B>([&](Index p) __attribute__((always_inline)) { store(product[p], beta + s * P + 8 * p); });
+            for_each_piece<B>([&](Index p) DUALFIELD_INLINE { store(product[p], beta + s * P + 8 * p); });
             finish(product, node + s * P, b + s * P);
         }
         return shift_ + z.value();
@@ -241,7 +241,7 @@ class ForwardBackward {
             for (Index j = 0; j < P; j += 8) add_products(alpha + j, beta + j, products);
             const double inverse = 1.0 / total(products);
             if (nodes)
-                for_pieces_of(K, alpha, [&](Piece& piece, Index j) __attribute__((always_inline)) {
+                for_pieces_of(K, alpha, [&](Piece& piece, Index j) DUALFIELD_INLINE {
                     Piece other;
                     load(beta + j, other);
                     store_first(std::min<Index>(8, K - j), piece * other * inverse, nodes + t * K + j);
@@ -284,10 +284,9 @@ class ForwardBackward {
                 const double* a = &alpha_[i];  // i + R <= P
                 const double* b = &outgoing_[P + 8 * first];
                 for (Index t = 1; t < T; ++t, a += P, b += P)
-                    for_each_piece<R * B>([&](Index s) __attribute__((always_inline)) {
-                        add_product(a[s / B], b + 8 * (s % B), sums[s]);
-                    });
-                for_each_piece<R * B>([&](Index s) __attribute__((always_inline)) {
+                    for_each_piece<R * B>([&](Index s)
+                                              DUALFIELD_INLINE { add_product(a[s / B], b + 8 * (s % B), sums[s]); });
+                for_each_piece<R * B>([&](Index s) DUALFIELD_INLINE {
                     const Index row = i + s / B, j = 8 * (first + s % B);
                     if (row >= K) return;
                     Piece factors;

@@ -9,6 +9,7 @@
 
 #include <type_traits>
 
+#include "base/compiler.hpp"
 #include "graphs/sweep_order.hpp"
 #include "simd/vector.hpp"
 
@@ -59,7 +60,7 @@ class MessageKernels {
     double probability(Index e) const { return rho_ ? rho_[e] : 1.0; }
 
     // For two labels: log-odds of the message at place p of the sweep. Branch-free, so that loops over p vectorise.
-    [[gnu::always_inline]] double binary(Index p, double f) const {
+    DUALFIELD_INLINE double binary(Index p, double f) const {
         const double c00 = binary_[0][p], c01 = binary_[1][p], c10 = binary_[2][p], c11 = binary_[3][p];
         if constexpr (algebra == Algebra::kMax) {
             const double zero = c00 > c10 + f ? c00 : c10 + f, one = c01 > c11 + f ? c01 : c11 + f;

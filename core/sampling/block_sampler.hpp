@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/archive.hpp"
+#include "base/compiler.hpp"
 #include "base/random.hpp"
 #include "base/rule_names.hpp"
 #include "sampling/max_tree.hpp"
@@ -100,7 +101,7 @@ class BlockSampler {
     bool may_draw_ahead() const { return !by_maximum(); }
 
     // The gap of block i will be recorded soon.
-    [[gnu::always_inline]] void prefetch(Index i) const { recorded_.prefetch(i); }
+    DUALFIELD_INLINE void prefetch(Index i) const { recorded_.prefetch(i); }
 
     // Whether the rule needs set_smoothness for each block before the first draw; record_length at each visit.
     bool needs_smoothness() const { return has_weights(); }
@@ -167,7 +168,7 @@ class BlockSampler {
     void shuffle(Random& random, Index position, Index count, Index* blocks) {
         for (Index k = 0; k < count; ++k) {
             blocks[k] = position + k + random.below(draws_per_pass() - position - k);
-            __builtin_prefetch(&order_[blocks[k]], 1);
+            prefetch_line_to_write(&order_[blocks[k]]);
         }
         for (Index k = 0; k < count; ++k) {
             std::swap(order_[position + k], order_[blocks[k]]);

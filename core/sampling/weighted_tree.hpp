@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "base/index.hpp"
 
 namespace dualfield {
@@ -28,10 +29,10 @@ class WeightedTree {
     double weight(Index i) const { return lines_[i / kChildren].sums[i % kChildren]; }
 
     // set(i) comes soon. What is higher in the tree is in the cache.
-    [[gnu::always_inline]] void prefetch(Index i) const {
+    DUALFIELD_INLINE void prefetch(Index i) const {
         constexpr std::size_t kLevels = 3;
         for (std::size_t level = 0; level < std::min(kLevels, levels_.size()); ++level)
-            __builtin_prefetch(&lines_[levels_[level] + (i /= kChildren)], 1);
+            prefetch_line_to_write(&lines_[levels_[level] + (i /= kChildren)]);
     }
 
     // Sums are recomputed from the children, so rounding errors do not build up.
@@ -65,7 +66,7 @@ class WeightedTree {
         for (std::size_t level = levels_.size(); level-- > 0;)
             for (Index k = 0; k < count; ++k) {
                 leaves[k] = kChildren * leaves[k] + find_child(lines_[levels_[level] + leaves[k]], u[k]);
-                if (level > 0) __builtin_prefetch(&lines_[levels_[level - 1] + leaves[k]]);
+                if (level > 0) prefetch_line(&lines_[levels_[level - 1] + leaves[k]]);
             }
         // Beyond n only if the weights are not numbers.
         for (Index k = 0; k < count; ++k) leaves[k] = std::min(leaves[k], n_ - 1);

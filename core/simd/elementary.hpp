@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/compiler.hpp"
 #include "base/index.hpp"
 
 namespace dualfield {
@@ -36,7 +37,7 @@ inline double double_of(std::uint64_t bits) {
 // exp(r) is a polynomial of degree 11, (exp(r) - 1 - r) / r^2 being fitted at Chebyshev nodes: wrong by less than
 // 2e-17. Real is double, or a vector of doubles with Bits the vector of as many words.
 template <class Real, class Bits>
-[[gnu::always_inline]] inline void exp_to(const Real& x, Real& out) {
+DUALFIELD_INLINE inline void exp_to(const Real& x, Real& out) {
     constexpr double kLog2High = 6.93147180369123816490e-01;
     constexpr double kLog2Low = 1.90821492927058770002e-10;
     constexpr double kInverseLog2 = 1.44269504088896338700;
@@ -62,7 +63,7 @@ template <class Real, class Bits>
     out = x < -708.0 ? Real{} : result;
 }
 
-[[gnu::always_inline]] inline double fast_exp(double x) {
+DUALFIELD_INLINE inline double fast_exp(double x) {
     double result;
     exp_to<double, std::uint64_t>(x, result);
     return result;
@@ -74,7 +75,7 @@ struct BinaryParts {
     std::uint64_t exponent_bits;  // the exponent where a double keeps it, unbiased
 };
 
-[[gnu::always_inline]] inline BinaryParts binary_parts(double x) {
+DUALFIELD_INLINE inline BinaryParts binary_parts(double x) {
     constexpr std::uint64_t kSqrtHalf = 0x3fe6a09e667f3bcd;
     const std::uint64_t bits = bits_of(x);
     const std::uint64_t exponent_bits = (bits - kSqrtHalf) & 0xfff0000000000000ULL;
@@ -87,7 +88,7 @@ struct BinaryParts {
 
 // exponent log 2 + log(mantissa), given s = (mantissa - 1) / (mantissa + 1): log(mantissa) = 2 artanh(s), and
 // (2 artanh(s) - 2 s) / s^3 is the minimax polynomial of degree 6 in s^2 <= 0.0295, wrong by less than 4e-16.
-[[gnu::always_inline]] inline double log_from_parts(double exponent, double s) {
+DUALFIELD_INLINE inline double log_from_parts(double exponent, double s) {
     constexpr double kLog2High = 6.93147180369123816490e-01;
     constexpr double kLog2Low = 1.90821492927058770002e-10;
     const double z = s * s;
@@ -102,7 +103,7 @@ struct BinaryParts {
 }
 
 // log(x) for finite normal x > 0.
-[[gnu::always_inline]] inline double fast_log(double x) {
+DUALFIELD_INLINE inline double fast_log(double x) {
     const BinaryParts parts = binary_parts(x);
     return log_from_parts(parts.exponent, (parts.mantissa - 1.0) / (parts.mantissa + 1.0));
 }
@@ -113,7 +114,7 @@ struct LogAndReciprocal {
 
 // log(x) and 1/x for normal x in [2^-1021, 2^1021] with a single division, q = 1 / (m (m + 1)): then 1/m = q (m + 1)
 // and 1/(m + 1) = q m. Divisions are what a vector unit does slowest.
-[[gnu::always_inline]] inline LogAndReciprocal fast_log_and_reciprocal(double x) {
+DUALFIELD_INLINE inline LogAndReciprocal fast_log_and_reciprocal(double x) {
     const BinaryParts parts = binary_parts(x);
     const double m = parts.mantissa;
     const double q = 1.0 / (m * (m + 1.0));

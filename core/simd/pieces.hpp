@@ -5,13 +5,14 @@
 #include <immintrin.h>
 #endif
 
+#include "base/compiler.hpp"
 #include "simd/piece.hpp"
 
 namespace dualfield {
 
 template <std::size_t B>
-[[gnu::always_inline]] inline void clear(Piece (&sums)[B]) {
-    for_each_piece<B>([&](Index p) __attribute__((always_inline)) { sums[p] = Piece{}; });
+DUALFIELD_INLINE inline void clear(Piece (&sums)[B]) {
+    for_each_piece<B>([&](Index p) DUALFIELD_INLINE { sums[p] = Piece{}; });
 }
 
 inline double total(const Piece& piece) {
@@ -19,42 +20,38 @@ inline double total(const Piece& piece) {
 }
 
 // y = max(x, y) and y = min(x, y), entry by entry.
-[[gnu::always_inline]] inline void raise(const Piece& x, Piece& y) {
-    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        lanes(y, n) = lanes(x, n) > lanes(y, n) ? lanes(x, n) : lanes(y, n);
-    });
+DUALFIELD_INLINE inline void raise(const Piece& x, Piece& y) {
+    for_each_piece<kParts>(
+        [&](Index n) DUALFIELD_INLINE { lanes(y, n) = lanes(x, n) > lanes(y, n) ? lanes(x, n) : lanes(y, n); });
 }
-[[gnu::always_inline]] inline void lower(const Piece& x, Piece& y) {
-    for_each_piece<kParts>([&](Index n) __attribute__((always_inline)) {
-        lanes(y, n) = lanes(x, n) < lanes(y, n) ? lanes(x, n) : lanes(y, n);
-    });
+DUALFIELD_INLINE inline void lower(const Piece& x, Piece& y) {
+    for_each_piece<kParts>(
+        [&](Index n) DUALFIELD_INLINE { lanes(y, n) = lanes(x, n) < lanes(y, n) ? lanes(x, n) : lanes(y, n); });
 }
 
-[[gnu::always_inline]] inline double largest(const Piece& piece) {
+DUALFIELD_INLINE inline double largest(const Piece& piece) {
 #ifdef __AVX512F__
     Piece tops = piece;
-    raise(__builtin_shufflevector(tops, tops, 4, 5, 6, 7, 0, 1, 2, 3), tops);
-    raise(__builtin_shufflevector(tops, tops, 2, 3, 0, 1, 6, 7, 4, 5), tops);
-    raise(__builtin_shufflevector(tops, tops, 1, 0, 3, 2, 5, 4, 7, 6), tops);
+    raise(DUALFIELD_SHUFFLE(tops, tops, 4, 5, 6, 7, 0, 1, 2, 3), tops);
+    raise(DUALFIELD_SHUFFLE(tops, tops, 2, 3, 0, 1, 6, 7, 4, 5), tops);
+    raise(DUALFIELD_SHUFFLE(tops, tops, 1, 0, 3, 2, 5, 4, 7, 6), tops);
     return tops[0];
 #else
     Lanes tops = lanes(piece, 0);
-    for_each_piece<kParts - 1>([&](Index n) __attribute__((always_inline)) {
-        tops = lanes(piece, n + 1) > tops ? lanes(piece, n + 1) : tops;
-    });
+    for_each_piece<kParts - 1>(
+        [&](Index n) DUALFIELD_INLINE { tops = lanes(piece, n + 1) > tops ? lanes(piece, n + 1) : tops; });
     double top = tops[0];
-    for_each_piece<kLanes - 1>([&](Index k)
-                                   __attribute__((always_inline)) { top = tops[k + 1] > top ? tops[k + 1] : top; });
+    for_each_piece<kLanes - 1>([&](Index k) DUALFIELD_INLINE { top = tops[k + 1] > top ? tops[k + 1] : top; });
     return top;
 #endif
 }
 
 // The first n <= 8 of x, and beyond them `rest`.
-[[gnu::always_inline]] inline void load_first(Index n, const double* x, double rest, Piece& piece) {
+DUALFIELD_INLINE inline void load_first(Index n, const double* x, double rest, Piece& piece) {
 #ifdef __AVX512F__
     piece = (Piece)_mm512_mask_loadu_pd(_mm512_set1_pd(rest), static_cast<__mmask8>((1u << n) - 1u), x);
 #elif defined(__AVX__)
-    for_each_piece<kParts>([&](Index p) __attribute__((always_inline)) {
+    for_each_piece<kParts>([&](Index p) DUALFIELD_INLINE {
         const auto there = Lanes{0.0, 1.0, 2.0, 3.0} < static_cast<double>(n - p * kLanes);
         const Lanes loaded = (Lanes)_mm256_maskload_pd(x + p * kLanes, (__m256i)there);
         lanes(piece, p) = there ? loaded : Lanes{} + rest;
@@ -66,7 +63,7 @@ inline double total(const Piece& piece) {
 #endif
 }
 
-[[gnu::always_inline]] inline void store_first(Index n, const Piece& piece, double* x) {
+DUALFIELD_INLINE inline void store_first(Index n, const Piece& piece, double* x) {
 #ifdef __AVX512F__
     _mm512_mask_storeu_pd(x, static_cast<__mmask8>((1u << n) - 1u), (__m512d)piece);
 #else
@@ -78,18 +75,18 @@ inline double total(const Piece& piece) {
 }
 
 // Zeros from the n-th on.
-[[gnu::always_inline]] inline void keep_first(Index n, Piece& piece) {
+DUALFIELD_INLINE inline void keep_first(Index n, Piece& piece) {
     static constexpr double kCounting[8] = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
     Piece places;
     load(kCounting, places);
-    for_each_piece<kParts>([&](Index p) __attribute__((always_inline)) {
+    for_each_piece<kParts>([&](Index p) DUALFIELD_INLINE {
         lanes(piece, p) = lanes(places, p) < static_cast<double>(n) ? lanes(piece, p) : Lanes{};
     });
 }
 
 // body(piece, k) for k = 0, 8, ... below n: the numbers of x from k on, the last piece filled up by x[0].
 template <class Body>
-[[gnu::always_inline]] inline void for_pieces_of(Index n, const double* x, Body&& body) {
+DUALFIELD_INLINE inline void for_pieces_of(Index n, const double* x, Body&& body) {
     Piece piece;
     Index k = 0;
     for (; k + 8 <= n; k += 8) {
@@ -102,10 +99,9 @@ template <class Body>
 }
 
 // exp, see elementary.hpp.
-[[gnu::always_inline]] inline void exponentiate(Piece& piece) {
-    using Bits = std::uint64_t __attribute__((vector_size(8 * kLanes)));
-    for_each_piece<kParts>(
-        [&](Index n) __attribute__((always_inline)) { exp_to<Lanes, Bits>(lanes(piece, n), lanes(piece, n)); });
+DUALFIELD_INLINE inline void exponentiate(Piece& piece) {
+    using Bits = DUALFIELD_VECTOR(std::uint64_t, kLanes);
+    for_each_piece<kParts>([&](Index n) DUALFIELD_INLINE { exp_to<Lanes, Bits>(lanes(piece, n), lanes(piece, n)); });
 }
 
 // sum += a * x[0..8)
@@ -125,8 +121,8 @@ inline void add_products(const double* x, const double* y, Piece& sums) {
 
 // y += a * x over n numbers: B pieces, the last of which may not be whole.
 template <Index B>
-[[gnu::always_inline]] inline void add_pieces(Index n, double a, const double* x, double* y) {
-    for_each_piece<B - 1>([&](Index p) __attribute__((always_inline)) {
+DUALFIELD_INLINE inline void add_pieces(Index n, double a, const double* x, double* y) {
+    for_each_piece<B - 1>([&](Index p) DUALFIELD_INLINE {
         Piece sum;
         load(y + 8 * p, sum);
         add_product(a, x + 8 * p, sum);
@@ -146,16 +142,16 @@ template <Index B>
 
 // sum_k counts[k] x[k]^2
 inline double counted_squares(Index n, const std::uint8_t* counts, const double* x) {
-    using Counts = std::uint8_t __attribute__((vector_size(kLanes)));
+    using Counts = DUALFIELD_VECTOR(std::uint8_t, kLanes);
     Piece squares = {};
     Index k = 0;
     for (; k + 8 <= n; k += 8) {
         Piece loaded;
         load(x + k, loaded);
-        for_each_piece<kParts>([&](Index p) __attribute__((always_inline)) {
+        for_each_piece<kParts>([&](Index p) DUALFIELD_INLINE {
             Counts here;
             std::memcpy(&here, counts + k + p * kLanes, sizeof here);
-            lanes(squares, p) += __builtin_convertvector(here, Lanes) * lanes(loaded, p) * lanes(loaded, p);
+            lanes(squares, p) += DUALFIELD_CONVERT(here, Lanes) * lanes(loaded, p) * lanes(loaded, p);
         });
     }
     double rest = 0.0;

@@ -4,6 +4,7 @@
 // more slowly than it is multiplied: so x^T E and E y are found together, by one reading of E.
 #pragma once
 
+#include "base/compiler.hpp"
 #include "simd/pieces.hpp"
 
 namespace dualfield {
@@ -22,39 +23,38 @@ constexpr Index kWays = B == 1 ? 2 : 1;
 
 // out[p] = piece p of x^T E, for B pieces in a row, in kWays sums each so that they wait less for each other.
 template <Index B>
-[[gnu::always_inline]] inline void multiply_left(const double* x, const double* E, Piece (&out)[B]) {
+DUALFIELD_INLINE inline void multiply_left(const double* x, const double* E, Piece (&out)[B]) {
     constexpr Index W = kWays<B>, P = 8 * B;
     Piece sums[W * B];
     clear(sums);
     for (Index i = 0; i < P; i += W)
-        for_each_piece<W * B>([&](Index s) __attribute__((always_inline)) {
-            add_product(x[i + s / B], E + (i + s / B) * P + 8 * (s % B), sums[s]);
-        });
-    for_each_piece<B>([&](Index p) __attribute__((always_inline)) {
+        for_each_piece<W * B>(
+            [&](Index s) DUALFIELD_INLINE { add_product(x[i + s / B], E + (i + s / B) * P + 8 * (s % B), sums[s]); });
+    for_each_piece<B>([&](Index p) DUALFIELD_INLINE {
         out[p] = sums[p];
-        for_each_piece<W - 1>([&](Index w) __attribute__((always_inline)) { out[p] += sums[(w + 1) * B + p]; });
+        for_each_piece<W - 1>([&](Index w) DUALFIELD_INLINE { out[p] += sums[(w + 1) * B + p]; });
     });
 }
 
 // out[r] = the total of sums[r].
-[[gnu::always_inline]] inline void store_totals(const Piece (&sums)[kRowsAtOnce], double* out) {
+DUALFIELD_INLINE inline void store_totals(const Piece (&sums)[kRowsAtOnce], double* out) {
 #ifdef __AVX512F__
     Piece pairs[4], fours[2];
-    for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+    for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
         const Piece &a = sums[2 * r], &b = sums[2 * r + 1];
-        pairs[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
-                   __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        pairs[r] =
+            DUALFIELD_SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + DUALFIELD_SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
     });
-    for_each_piece<2>([&](Index r) __attribute__((always_inline)) {
+    for_each_piece<2>([&](Index r) DUALFIELD_INLINE {
         const Piece &a = pairs[2 * r], &b = pairs[2 * r + 1];
-        fours[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
-                   __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        fours[r] =
+            DUALFIELD_SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13) + DUALFIELD_SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
     });
-    store(__builtin_shufflevector(fours[0], fours[1], 0, 1, 2, 3, 8, 9, 10, 11) +
-              __builtin_shufflevector(fours[0], fours[1], 4, 5, 6, 7, 12, 13, 14, 15),
+    store(DUALFIELD_SHUFFLE(fours[0], fours[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+              DUALFIELD_SHUFFLE(fours[0], fours[1], 4, 5, 6, 7, 12, 13, 14, 15),
           out);
 #else
-    for_each_piece<kRowsAtOnce>([&](Index r) __attribute__((always_inline)) { out[r] = total(sums[r]); });
+    for_each_piece<kRowsAtOnce>([&](Index r) DUALFIELD_INLINE { out[r] = total(sums[r]); });
 #endif
 }
 
@@ -68,14 +68,13 @@ void multiply(Index P, const double* E, const double* x, double* left, const dou
         const Index i = upwards ? P - R - block : block;
         const double* rows = E + i * P;
         Piece factors[R], sums[R];
-        for_each_piece<R>([&](Index r)
-                              __attribute__((always_inline)) { factors[r] = Piece{} + (kLeft ? x[i + r] : 0.0); });
+        for_each_piece<R>([&](Index r) DUALFIELD_INLINE { factors[r] = Piece{} + (kLeft ? x[i + r] : 0.0); });
         clear(sums);
         for (Index j = 0; j < P; j += 8) {
             Piece column{}, row{};
             if (kRight) load(y + j, column);
             if (kLeft) load(left + j, row);
-            for_each_piece<R>([&](Index r) __attribute__((always_inline)) {
+            for_each_piece<R>([&](Index r) DUALFIELD_INLINE {
                 Piece entries;
                 load(rows + r * P + j, entries);
                 if (kLeft) row += factors[r] * entries;
@@ -94,22 +93,22 @@ inline void transpose(Index P, const double* E, double* out) {
     for (Index i = 0; i < P; i += 8)
         for (Index j = 0; j < P; j += 8) {
             Piece rows[8], pairs[8], fours[8];
-            for_each_piece<8>([&](Index r) __attribute__((always_inline)) { load(E + (i + r) * P + j, rows[r]); });
-            for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+            for_each_piece<8>([&](Index r) DUALFIELD_INLINE { load(E + (i + r) * P + j, rows[r]); });
+            for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
                 const Piece &a = rows[2 * r], &b = rows[2 * r + 1];
-                pairs[2 * r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-                pairs[2 * r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+                pairs[2 * r] = DUALFIELD_SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+                pairs[2 * r + 1] = DUALFIELD_SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
             });
-            for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+            for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
                 const Index first = r / 2 * 4 + r % 2;
                 const Piece &a = pairs[first], &b = pairs[first + 2];
-                fours[first] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-                fours[first + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+                fours[first] = DUALFIELD_SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+                fours[first + 2] = DUALFIELD_SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
             });
-            for_each_piece<4>([&](Index r) __attribute__((always_inline)) {
+            for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
                 const Piece &a = fours[r], &b = fours[r + 4];
-                store(__builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11), out + (j + r) * P + i);
-                store(__builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15), out + (j + r + 4) * P + i);
+                store(DUALFIELD_SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11), out + (j + r) * P + i);
+                store(DUALFIELD_SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15), out + (j + r + 4) * P + i);
             });
         }
 #else

@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/compiler.hpp"
 #include "simd/pieces.hpp"
 
 namespace dualfield {
@@ -46,7 +47,7 @@ inline void add_expanded_piece(std::uint32_t bits, int piece, double a, const do
 // y[n] += a x[place of the n-th bit], the places being N pieces. All loads come before the first store, as they overlap
 // but for the masks.
 template <Index N>
-[[gnu::always_inline]] inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
+DUALFIELD_INLINE inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
     __m512d sums[N];
     for (int piece = 0; piece < N; ++piece) {
         const __mmask8 here = piece_of(bits, piece);
@@ -82,7 +83,7 @@ inline void add_expanded_piece(std::uint32_t bits, int piece, double a, const do
 }
 
 template <Index>
-[[gnu::always_inline]] inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
+DUALFIELD_INLINE inline void add_compressed(std::uint32_t bits, double a, const double* x, double* y) {
     for (std::uint32_t left = bits; left; left &= left - 1) *y++ += a * x[std::countr_zero(left)];
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "simd/pieces.hpp"
 
 namespace dualfield {
@@ -16,14 +17,14 @@ inline Index padded(Index n) { return (n + 7) / 8 * 8; }
 // x[0] to x[n - 1] are needed soon: they are fetched as far as the second cache. Always inlined, as a call of what does
 // nothing but fetch is removed.
 template <class Number>
-[[gnu::always_inline]] inline void prefetch_all(Index n, const Number* x) {
+DUALFIELD_INLINE inline void prefetch_all(Index n, const Number* x) {
     constexpr Index kALine = 64 / sizeof(Number);
-    for (Index k = 0; k < n; k += kALine) __builtin_prefetch(x + k, 0, 2);
+    for (Index k = 0; k < n; k += kALine) prefetch_line_to_second_level(x + k);
 }
 
 template <class Number>
-[[gnu::always_inline]] inline void prefetch_to_write(const Number* x) {
-    __builtin_prefetch(x, 1);
+DUALFIELD_INLINE inline void prefetch_to_write(const Number* x) {
+    prefetch_line_to_write(x);
 }
 
 inline double dot(Index n, const double* x, const double* y) {
@@ -90,7 +91,7 @@ inline void scale(Index n, double a, double* x) {
 
 inline double maximum(Index n, const double* x) {
     Piece tops = Piece{} + x[0];
-    for_pieces_of(n, x, [&](const Piece& piece, Index) __attribute__((always_inline)) { raise(piece, tops); });
+    for_pieces_of(n, x, [&](const Piece& piece, Index) DUALFIELD_INLINE { raise(piece, tops); });
     return largest(tops);
 }
 
@@ -117,7 +118,7 @@ inline Index argmax(Index n, const double* x) { return std::max_element(x, x + n
 
 // out = exp(x - shift)
 inline void exp_shifted(Index n, const double* x, double shift, double* out) {
-    for_pieces_of(n, x, [&](Piece& piece, Index k) __attribute__((always_inline)) {
+    for_pieces_of(n, x, [&](Piece& piece, Index k) DUALFIELD_INLINE {
         piece -= shift;
         exponentiate(piece);
         store_first(std::min<Index>(8, n - k), piece, out + k);

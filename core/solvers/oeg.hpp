@@ -21,6 +21,7 @@
 
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "simd/step_products.hpp"
 #include "solvers/dual/block_store.hpp"
 #include "solvers/dual/dual_options.hpp"
@@ -167,7 +168,7 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
     }
 
     template <class See>
-    [[gnu::always_inline]] void for_each_kept(See&& see) const {
+    DUALFIELD_INLINE void for_each_kept(See&& see) const {
         see(duals_);
         see(etas_);
     }

@@ -12,6 +12,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "base/numbers.hpp"
 #include "duality/line_search.hpp"
 #include "solvers/dual/best_epsilon.hpp"
@@ -156,7 +157,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
     }
 
     template <class See>
-    [[gnu::always_inline]] void for_each_kept(See&& see) const {
+    DUALFIELD_INLINE void for_each_kept(See&& see) const {
         see(tables_);
     }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "text/string_table.hpp"
 
 namespace dualfield::text {
@@ -43,7 +44,7 @@ class MergedCodes {
 
    private:
     static constexpr std::size_t kLanes = 16;
-    using Lanes = Code __attribute__((vector_size(4 * kLanes)));
+    using Lanes = DUALFIELD_VECTOR(Code, kLanes);
 
     template <std::size_t Groups>
     void rank(std::span<const Code> given) {

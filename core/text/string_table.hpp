@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/compiler.hpp"
+
 namespace dualfield::text {
 
 using Code = std::int32_t;
@@ -56,7 +58,7 @@ inline void hash_lanes(const std::array<std::string_view, kHashLanes>& strings, 
         for (std::size_t n = 0; n < kHashLanes; ++n)
             if (left[n] > 0) std::memcpy(&words[n], strings[n].data() + at, 8);
         if constexpr (std::endian::native == std::endian::big)
-            for (std::uint64_t& word : words) word = __builtin_bswap64(word);
+            for (std::uint64_t& word : words) word = bytes_reversed(word);
         for (int byte = 0; byte < 8; ++byte) {
 #pragma omp simd
             for (std::size_t n = 0; n < kHashLanes; ++n) {
@@ -138,13 +140,13 @@ class StringTable {
     // Ask memory for what find and intern look at: first where the hash leads, then where the string there begins, then
     // the string. Each reads what the one before has asked for.
     void prefetch(std::uint64_t hash) const {
-        if (!slots_.empty()) __builtin_prefetch(&slots_[first_place(hash)]);
+        if (!slots_.empty()) prefetch_line(&slots_[first_place(hash)]);
     }
     void prefetch_bounds(std::uint64_t hash) const {
-        if (const Code code = likely(hash); code != kNone) __builtin_prefetch(&bounds_[static_cast<std::size_t>(code)]);
+        if (const Code code = likely(hash); code != kNone) prefetch_line(&bounds_[static_cast<std::size_t>(code)]);
     }
     void prefetch_string(std::uint64_t hash) const {
-        if (const Code code = likely(hash); code != kNone) __builtin_prefetch((*this)[code].data());
+        if (const Code code = likely(hash); code != kNone) prefetch_line((*this)[code].data());
     }
 
    private:
@@ -250,7 +252,7 @@ class KeyTable {
 
     // Asks memory for what the next call with this key looks at.
     void prefetch(std::uint64_t key) const {
-        if (!slots_.empty()) __builtin_prefetch(&slots_[mix(key) & (slots_.size() - 1)]);
+        if (!slots_.empty()) prefetch_line(&slots_[mix(key) & (slots_.size() - 1)]);
     }
 
     // Where the key's number is, or null.

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "base/index.hpp"
 
 namespace dualfield {
@@ -84,11 +85,7 @@ class Team {
 
     // A thread that waits looks again so many times, with a pause in between, before it lets others run.
     static constexpr int kLooks = 4000;
-    static void pause() {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
+    static void pause() { pause_processor(); }
 
    private:
     static void report_missing(Index count) {

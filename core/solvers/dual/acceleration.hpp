@@ -138,7 +138,8 @@ class Acceleration {
     }
 
     Look look_penalised(const PenalisedWeights& weights, double entropies, Team& team) const {
-        const auto& [net, about] = weights.penalty();
+        const ElasticNet& net = weights.penalty().net;
+        const std::vector<double>& about = weights.penalty().centre;
         ScaledDual scaled(net, weights.size());
         const auto sums = sum_over_chunks<5>(team, weights.size(), [&](Index first, Index end) {
             std::array<double, 5> sum{};

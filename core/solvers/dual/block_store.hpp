@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/archive.hpp"
+#include "base/compiler.hpp"
 #include "base/zeros.hpp"
 #include "simd/vector.hpp"
 
@@ -50,9 +51,9 @@ class BlockStore {
     // The rows of block i are needed soon: step 0, where they are; step 1, themselves, as far as the processor would
     // not see by itself that they are read to their end.
     template <int Step>
-    [[gnu::always_inline]] void prefetch(Index i) const {
+    DUALFIELD_INLINE void prefetch(Index i) const {
         constexpr Index kMost = 2048;
-        if (Step == 0) __builtin_prefetch(&offsets_[i]);
+        if (Step == 0) prefetch_line(&offsets_[i]);
         if (Step != 1) return;
         const Index n = std::min(rows_ * size(i), kMost);
         if (single_) {

@@ -115,9 +115,9 @@ class Confirmation {
 
     // What the dual value takes of v(mu) = unit() * the raw weights.
     void look_at_conjugate(Team& team) {
-        const auto& [net, centre] = weights_.penalty();
+        const std::vector<double>& centre = weights_.penalty().centre;
         const double* raw = weights_.raw().data();
-        if (!weights_.plain()) scaled_.emplace(net, field_.dimension());
+        if (!weights_.plain()) scaled_.emplace(weights_.penalty().net, field_.dimension());
         const auto sums = sum_over_chunks<2>(team, field_.dimension(), [&](Index first, Index end) {
             std::array sum{squared_norm(end - first, raw + first), 0.0};
             if (!scaled_) return sum;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "fields/field.hpp"
 #include "solvers/dual/acceleration.hpp"
 #include "solvers/dual/confirmation.hpp"
@@ -90,7 +91,7 @@ class DualRun {
             up_to_date_ = false;
             const Index size = windows_.advance(
                 team, draws_per_pass() - in_pass, weights_, l2(), sampler_, random_,
-                [this]<int Step>(Index i) __attribute__((always_inline)) { prefetch<Step>(i); },
+                [this]<int Step>(Index i) DUALFIELD_INLINE { this->template prefetch<Step>(i); },
                 [this](Visit& visit, Index member) {
                     visit.step = {0.0, entropy_[visit.block()], 0.0, 0.0, 0.0};
                     method().propose(visit.block(), workers_[member], visit);
@@ -274,10 +275,10 @@ class DualRun {
 
     // What is kept of block i, into the cache.
     template <int Step>
-    [[gnu::always_inline]] void prefetch(Index i) const {
+    DUALFIELD_INLINE void prefetch(Index i) const {
         prefetch_kept<Step>(entropy_, i);
         prefetch_kept<Step>(remaining_, i);
-        method().for_each_kept([i](const auto& kept) __attribute__((always_inline)) { prefetch_kept<Step>(kept, i); });
+        method().for_each_kept([i](const auto& kept) DUALFIELD_INLINE { prefetch_kept<Step>(kept, i); });
     }
 
     // A step whose gap is no number, or that is longer than weights can take, ends the run: they stay as they were

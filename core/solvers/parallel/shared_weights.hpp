@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "fields/field.hpp"
 #include "fields/own_parts.hpp"
 
@@ -81,18 +82,18 @@ class SharedWeights {
     }
 
     // What take() will need: some changes come from other cores.
-    [[gnu::always_inline]] void prefetch_change(const Exchange& exchange) const {
+    DUALFIELD_INLINE void prefetch_change(const Exchange& exchange) const {
         if constexpr (PartedField<F>)
             if (in_parts()) prefetch_all(field_.part_size(exchange.block), exchange.change.data());
     }
     // What score_part() will need: 1, where the attributes are; 2, the attributes.
     template <int Step>
-    [[gnu::always_inline]] void prefetch_part(Index block, const Part& part) {
+    DUALFIELD_INLINE void prefetch_part(Index block, const Part& part) {
         if constexpr (PartedField<F>)
             if (in_parts()) field_.template prefetch_part<Step>(own_parts_[part.index], block);
     }
     // What pull() will need.
-    [[gnu::always_inline]] void prefetch_counts(Index block) const {
+    DUALFIELD_INLINE void prefetch_counts(Index block) const {
         if constexpr (PartedField<F>) field_.prefetch_counts(block);
     }
 

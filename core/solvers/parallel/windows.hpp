@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/compiler.hpp"
 #include "fields/field.hpp"
 #include "solvers/parallel/crowding.hpp"
 #include "solvers/parallel/shared_weights.hpp"
@@ -205,7 +206,7 @@ class Windows {
     // Draws up to `most` different blocks. A block that is there already is left for the next window.
     template <class Fetch>
     Index fill(Index most, BlockSampler& sampler, Random& random, Fetch&& fetch) {
-        const auto fetch_all = [&]<int Step>(Index i) __attribute__((always_inline)) {
+        const auto fetch_all = [&]<int Step>(Index i) DUALFIELD_INLINE {
             if (threads_ > 1) return;  // each thread fetches what it will read itself
             if (Step == 0) sampler.prefetch(i);
             fetch.template operator()<Step>(i);
@@ -263,11 +264,11 @@ class Windows {
 
     // What the part and the proposal of slot k of the schedule will read, where there is such a slot.
     template <int Step>
-    [[gnu::always_inline]] void prefetch_part(Index k, Index size, const Part& part) {
+    DUALFIELD_INLINE void prefetch_part(Index k, Index size, const Part& part) {
         if (k < size) shared_.template prefetch_part<Step>(slots_[schedule_[k]].block, part);
     }
     template <class Fetch>
-    [[gnu::always_inline]] void prefetch_proposal(Index k, Index size, Fetch&& fetch) const {
+    DUALFIELD_INLINE void prefetch_proposal(Index k, Index size, Fetch&& fetch) const {
         if (k >= size) return;
         const Index i = slots_[schedule_[k]].block;
         fetch.template operator()<1>(i);
@@ -277,7 +278,7 @@ class Windows {
     // `products` sums <w, direction> at the weights that earlier steps of the window had already changed; at the
     // weights that the steps were found for, the product was `along`. The difference is the products of directions with
     // each other. Not inlined: sums must be rounded alike whether or not a run is cut in two.
-    [[gnu::noinline]] void measure_crowding(double products) {
+    DUALFIELD_NOINLINE void measure_crowding(double products) {
         double squares = 0.0;
         for (Index k = 0; k < pending_size_; ++k) {
             const Slot& slot = pending_[k];

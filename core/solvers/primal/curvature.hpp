@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/archive.hpp"
+#include "base/compiler.hpp"
 #include "simd/vector.hpp"
 #include "threads/chunks.hpp"
 
@@ -262,7 +263,7 @@ class Curvature {
     // sums += <s_i, x>, <y_i, x>. Not inlined: whether a product was found when its pair was new or after a state was
     // restored, it is to be rounded alike.
     template <class Number>
-    [[gnu::noinline]] static void add_two(const View& view, Index i, const Number* x, double* sums) {
+    DUALFIELD_NOINLINE static void add_two(const View& view, Index i, const Number* x, double* sums) {
         const float *s = view.s[i], *y = view.y[i];
         double with_s = 0.0, with_y = 0.0;
 #pragma omp simd reduction(+ : with_s, with_y)

@@ -37,9 +37,9 @@ class AttributeRows {
             double value = 0.0;
             for (; k < row_.size() && row_[k].code == code; ++k) value += row_[k].value;
             if (value == 0.0) continue;
+            if (value != 1.0 && all_ones_) values_.assign(indices_.size(), 1.0), all_ones_ = false;
             indices_.push_back(code);
-            values_.push_back(value);
-            all_ones_ = all_ones_ && value == 1.0;
+            if (!all_ones_) values_.push_back(value);
         }
         row_.clear();
         ends_.push_back(static_cast<std::int64_t>(indices_.size()));
@@ -51,7 +51,7 @@ class AttributeRows {
 
     std::vector<std::int64_t>& ends() { return ends_; }
     std::vector<Code>& indices() { return indices_; }
-    std::vector<double>& values() { return values_; }
+    std::vector<double>& values() { return values_; }  // empty where all are 1
     StringTable& names() { return names_; }
     const std::vector<std::int64_t>& ends() const { return ends_; }
     const std::vector<Code>& indices() const { return indices_; }

@@ -275,9 +275,12 @@ class Encoder {
         return names_->intern(string_, pending.hash);
     }
 
-    static void append(const MergedCodes& merged, EncodedTokens& out) {
+    // Hashes that meet at a token count once: that they meet is chance, and values would triple the memory of all
+    // entries for the sake of a few.
+    void append(const MergedCodes& merged, EncodedTokens& out) const {
         const auto codes = merged.codes();
         out.indices.insert(out.indices.end(), codes.begin(), codes.end());
+        if (numbering_.hash_bits > 0) return;
         if (merged.distinct() && out.values.empty()) return;
         if (out.values.empty()) out.values.assign(out.indices.size() - codes.size(), 1.0);
         for (std::size_t n = 0; n < codes.size(); ++n) out.values.push_back(merged.count(n));

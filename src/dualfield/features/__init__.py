@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 from dualfield._deferred import deferred, written_imports
 
 if TYPE_CHECKING:
+    from dualfield.features.frames import encode_dataset as encode_dataset
+    from dualfield.features.frames import encode_docs as encode_docs
+    from dualfield.features.frames import encode_frame as encode_frame
     from dualfield.features.graphs.encoded_graphs import EncodedGraphs as EncodedGraphs
     from dualfield.features.graphs.encoded_grids import EncodedGrids as EncodedGrids
     from dualfield.features.graphs.encoded_grids import GridEncoding as GridEncoding

@@ -18,9 +18,11 @@ numbering does not depend on Python's hash seed. The loop over all attributes of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from numbers import Real
 from typing import Any
 
@@ -32,7 +34,7 @@ from dualfield.core_arrays import handed_over
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import Vocabulary
 
-__all__ = ["encode_dicts", "encode_strings", "zero_attributes"]
+__all__ = ["NamedRows", "encode_dicts", "encode_strings", "zero_attributes"]
 
 Int64Array = npt.NDArray[np.int64]
 _NUMBERS = (Real, np.bool_, Decimal)
@@ -40,6 +42,77 @@ _NUMBERS = (Real, np.bool_, Decimal)
 
 class _UnusableValue(Exception):
     """A dict holds something that is no attribute; the caller knows where."""
+
+
+class NamedRows:
+    """Encodes sequences of dicts or of lists of strings, some at a time; what was given is not kept.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary, optional
+        Numbers to use; other attributes are ignored. By default numbers are given in order of first appearance.
+
+    Examples
+    --------
+    >>> rows = NamedRows()
+    >>> rows.add_strings([[["w=a", "cap"], ["w=b"]]])
+    >>> rows.add_strings([[["w=a"]]])
+    >>> rows.finish().lengths.tolist()
+    [2, 1]
+    """
+
+    def __init__(self, vocabulary: Vocabulary | None = None) -> None:
+        self._vocabulary = vocabulary
+        self._encoder = _core.AttributeEncoder(None if vocabulary is None else vocabulary.core, _expand)
+        self._offsets = array("q", [0])
+
+    def add_strings(self, sequences: list[Any]) -> None:
+        """Sequences, none empty, of lists (tuples, sets) of attribute strings."""
+        positions = list(chain.from_iterable(sequences))
+        if any(issubclass(kind, (set, frozenset)) for kind in set(map(type, positions))):
+            positions = [sorted(p) if isinstance(p, (set, frozenset)) and _all_strings([p]) else p for p in positions]
+        before = self._extend(sequences)
+        try:
+            self._encoder.add_lists(positions)
+        except TypeError:
+            _refuse_attribute(positions, before, self._place)
+            raise
+
+    def add_dicts(self, sequences: list[Any]) -> None:
+        """Sequences, none empty, of dicts."""
+        positions = list(chain.from_iterable(sequences))
+        before = self._extend(sequences)
+        try:
+            self._encoder.add_dicts(positions)
+        except _UnusableValue as error:
+            raise TypeError(f"{self._place(self._encoder.rows)}: {error}.") from None
+        except OverflowError:
+            raise ValueError(f"{self._place(self._encoder.rows)}: a value is too large for a double.") from None
+        except TypeError:
+            _refuse_attribute(positions, before, self._place)
+            raise
+        if not self._encoder.only_finite:
+            _refuse_weight(positions, before, self._place)
+
+    def finish(self) -> Encoded:
+        """All that was added."""
+        indptr, indices, values, names = self._encoder.result()
+        vocabulary = self._vocabulary
+        if vocabulary is None:
+            assert names is not None
+            vocabulary = Vocabulary.from_core(names)
+        offsets = np.frombuffer(self._offsets, np.int64)
+        return Encoded(offsets, handed_over(indptr), handed_over(indices), values, vocabulary)
+
+    def _extend(self, sequences: list[Any]) -> int:
+        """Note where the sequences begin; returns how many positions there were before."""
+        before = self._offsets[-1]
+        self._offsets.extend(islice(accumulate(map(len, sequences), initial=before), 1, None))
+        return before
+
+    def _place(self, position: int) -> str:
+        sequence = bisect_right(self._offsets, position) - 1
+        return f"position {position - self._offsets[sequence]} of sequence {sequence}"
 
 
 def encode_strings(sequences: list[Any], vocabulary: Vocabulary | None = None) -> Encoded:
@@ -58,17 +131,9 @@ def encode_strings(sequences: list[Any], vocabulary: Vocabulary | None = None) -
     >>> encode_strings([[["w=a", "cap"], ["w=b"]]]).vocabulary.names
     ['w=a', 'cap', 'w=b']
     """
-    positions = list(chain.from_iterable(sequences))
-    if any(issubclass(kind, (set, frozenset)) for kind in set(map(type, positions))):
-        positions = [sorted(p) if isinstance(p, (set, frozenset)) and _all_strings([p]) else p for p in positions]
-    offsets = _bounds(map(len, sequences))
-    encoder = _encoder(vocabulary)
-    try:
-        encoder.add_lists(positions)
-    except TypeError:
-        _refuse_attribute(positions, offsets)
-        raise
-    return _finish(offsets, encoder, vocabulary)
+    rows = NamedRows(vocabulary)
+    rows.add_strings(sequences)
+    return rows.finish()
 
 
 def encode_dicts(sequences: list[Any], vocabulary: Vocabulary | None = None) -> Encoded:
@@ -88,21 +153,9 @@ def encode_dicts(sequences: list[Any], vocabulary: Vocabulary | None = None) -> 
     >>> encoded.vocabulary.names, encoded.values.tolist()
     (['word:the', 'length'], [1.0, 3.0])
     """
-    offsets = _bounds(map(len, sequences))
-    positions = list(chain.from_iterable(sequences))
-    encoder = _encoder(vocabulary)
-    try:
-        encoder.add_dicts(positions)
-    except _UnusableValue as error:
-        raise TypeError(f"{_place(encoder.rows, offsets)}: {error}.") from None
-    except OverflowError:
-        raise ValueError(f"{_place(encoder.rows, offsets)}: a value is too large for a double.") from None
-    except TypeError:
-        _refuse_attribute(positions, offsets)
-        raise
-    if not encoder.only_finite:
-        _refuse_weight(positions, offsets)
-    return _finish(offsets, encoder, vocabulary)
+    rows = NamedRows(vocabulary)
+    rows.add_dicts(sequences)
+    return rows.finish()
 
 
 def zero_attributes(sequences: list[Any], vocabulary: Vocabulary) -> tuple[Int64Array, npt.NDArray[np.int32]]:
@@ -126,23 +179,6 @@ def zero_attributes(sequences: list[Any], vocabulary: Vocabulary) -> tuple[Int64
     [[0], [0]]
     """
     return _core.zero_attributes(list(chain.from_iterable(sequences)), vocabulary.core, _expand)
-
-
-def _encoder(vocabulary: Vocabulary | None) -> _core.AttributeEncoder:
-    """One that numbers new names as they come, or knows the given ones only."""
-    return _core.AttributeEncoder(None if vocabulary is None else vocabulary.core, _expand)
-
-
-def _finish(offsets: Int64Array, encoder: _core.AttributeEncoder, vocabulary: Vocabulary | None) -> Encoded:
-    indptr, indices, values, names = encoder.result()
-    if vocabulary is None:
-        assert names is not None
-        vocabulary = Vocabulary.from_core(names)
-    return Encoded(offsets, handed_over(indptr), handed_over(indices), values, vocabulary)
-
-
-def _bounds(sizes: Iterable[int]) -> Int64Array:
-    return np.fromiter(accumulate(sizes, initial=0), np.int64)
 
 
 def _all_strings(groups: Iterable[Iterable[Any]]) -> bool:
@@ -174,13 +210,8 @@ def _expand(key: str, value: Any) -> list[tuple[str, float]]:
     )
 
 
-def _place(position: int, offsets: Int64Array) -> str:
-    sequence = int(np.searchsorted(offsets, position, side="right")) - 1
-    return f"position {position - offsets[sequence]} of sequence {sequence}"
-
-
-def _refuse_attribute(positions: list[Any], offsets: Int64Array) -> None:
-    for number, position in enumerate(positions):
+def _refuse_attribute(positions: list[Any], before: int, place: Callable[[int], str]) -> None:
+    for number, position in enumerate(positions, before):
         for name in position:
             if isinstance(name, str):
                 continue
@@ -191,16 +222,14 @@ def _refuse_attribute(positions: list[Any], offsets: Int64Array) -> None:
                 hint = "expected strings only; give a dict instead of a list of dicts"
             elif isinstance(name, _NUMBERS):
                 hint = "expected strings only; give numeric features as a 2-D array per sequence"
-            raise TypeError(
-                f"{_place(number, offsets)} has the {what} {name!r:.40} of type {type(name).__name__}; {hint}."
-            )
+            raise TypeError(f"{place(number)} has the {what} {name!r:.40} of type {type(name).__name__}; {hint}.")
 
 
-def _refuse_weight(positions: list[Any], offsets: Int64Array) -> None:
-    for number, position in enumerate(positions):
+def _refuse_weight(positions: list[Any], before: int, place: Callable[[int], str]) -> None:
+    for number, position in enumerate(positions, before):
         for name, value in chain.from_iterable(_expand(key, value) for key, value in position.items()):
             if not math.isfinite(value):
                 raise ValueError(
-                    f"attribute {name!r} at {_place(number, offsets)} has the value {value}; "
+                    f"attribute {name!r} at {place(number)} has the value {value}; "
                     "expected a finite number; leave the attribute out if its value is missing."
                 )

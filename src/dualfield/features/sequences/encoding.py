@@ -7,21 +7,22 @@ encoder of that form: :mod:`~dualfield.features.sequences.attributes` for dicts 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from dualfield.features.sequences.arrays import encode_arrays, is_sparse
-from dualfield.features.sequences.attributes import encode_dicts, encode_strings
+from dualfield.features.sequences.attributes import NamedRows, encode_dicts, encode_strings
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 
 __all__ = ["encode"]
 
 Form = Literal["dict", "list", "array"]
+_AT_A_TIME = 64  # sequences of a generator
 _EXPECTED_SEQUENCE = "a list of dicts, a list of lists of attribute strings, or a 2-D array"
 
 
@@ -31,7 +32,8 @@ def encode(X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bi
     Parameters
     ----------
     X : Encoded or iterable of sequences
-        Every sequence has one of these forms, the same for all:
+        A generator of dicts or lists of strings is consumed as it goes: the sequences themselves are never all in
+        memory. Every sequence has one of these forms, the same for all:
 
         * a list of dicts, by python-crfsuite's conventions: a number is the value of its key, a string
           ``s`` makes the attribute ``key:s``, a list of strings one such attribute each, a dict is prefixed
@@ -82,20 +84,47 @@ def encode(X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bi
         return encoded.with_bigrams(encode(bigrams))
     if isinstance(X, Encoded):
         return X if vocabulary is None else X.translate(vocabulary)
+    if isinstance(X, Iterator):
+        return _encode_stream(X, vocabulary)
     sequences = _as_list(X)
     form = _common_form(sequences)
+    _check_vocabulary(form, vocabulary)
     if form == "array":
-        if isinstance(vocabulary, Vocabulary):
-            raise TypeError(
-                "X holds arrays but the model was trained on named attributes; give dicts or lists of strings."
-            )
+        assert not isinstance(vocabulary, Vocabulary)
         return encode_arrays(sequences, vocabulary)
-    if isinstance(vocabulary, NumberedColumns):
+    assert not isinstance(vocabulary, NumberedColumns)
+    return encode_dicts(sequences, vocabulary) if form == "dict" else encode_strings(sequences, vocabulary)
+
+
+def _encode_stream(X: Iterator[Any], vocabulary: Vocabulary | NumberedColumns | None) -> Encoded:
+    """Encode a few sequences at a time; arrays, which are as large encoded as they are, all at once."""
+    rows: NamedRows | None = None
+    form: Form | None = None
+    number = 0
+    while some := list(islice(X, _AT_A_TIME)):
+        some = [_as_sequence(at, sequence) for at, sequence in enumerate(some, number)]
+        form = _common_form(some, number, form)
+        _check_vocabulary(form, vocabulary)
+        if form == "array":
+            return encode([*some, *X], vocabulary)
+        assert not isinstance(vocabulary, NumberedColumns)
+        rows = rows or NamedRows(vocabulary)
+        (rows.add_dicts if form == "dict" else rows.add_strings)(some)
+        number += len(some)
+    if rows is None:
+        raise ValueError("X has no sequences; expected at least one.")
+    return rows.finish()
+
+
+def _check_vocabulary(form: Form, vocabulary: Vocabulary | NumberedColumns | None) -> None:
+    """Refuse data of another form than the model was trained on."""
+    if form == "array" and isinstance(vocabulary, Vocabulary):
+        raise TypeError("X holds arrays but the model was trained on named attributes; give dicts or lists of strings.")
+    if form != "array" and isinstance(vocabulary, NumberedColumns):
         raise TypeError(
             f"X holds {form}s but the model was trained on arrays of {len(vocabulary)} columns; "
             "give 2-D arrays of that width."
         )
-    return encode_dicts(sequences, vocabulary) if form == "dict" else encode_strings(sequences, vocabulary)
 
 
 def _as_list(X: Any) -> list[Any]:
@@ -107,6 +136,8 @@ def _as_list(X: Any) -> list[Any]:
     if isinstance(X, np.ndarray) and X.ndim == 3 and X.dtype.kind != "O":
         _refuse_padding(X)
     sequences = list(X)
+    if sequences and all(isinstance(sequence, Mapping) for sequence in sequences):
+        raise TypeError("X is a list of dicts, which is a single sequence; wrap it as [X], and its labels as [y].")
     if not sequences:
         raise ValueError("X has no sequences; expected at least one.")
     if not set(map(type, sequences)) <= {list, tuple}:
@@ -152,22 +183,25 @@ def _form_of_type(kind: type) -> Form | None:
     return "list" if issubclass(kind, (list, tuple, set, frozenset)) else None
 
 
-def _common_form(sequences: list[Any]) -> Form:
-    """The form that all sequences have; otherwise says where it changes."""
+def _common_form(sequences: list[Any], number: int = 0, before: Form | None = None) -> Form:
+    """The form that all sequences have; otherwise says where it changes.
+
+    ``number`` is that of the first sequence, and ``before`` the form of those before it.
+    """
     listed = [isinstance(sequence, (list, tuple)) for sequence in sequences]
-    if not any(listed):
+    if not any(listed) and before in (None, "array"):
         return "array"
     if all(listed) and all(sequences):
         forms = set(map(_form_of_type, set(map(type, chain.from_iterable(sequences)))))
-        if len(forms) == 1 and (form := forms.pop()) is not None:
+        if len(forms) == 1 and (form := forms.pop()) is not None and before in (None, form):
             return form
-    raise _irregularity(sequences)
+    raise _irregularity(sequences, number, before)
 
 
-def _irregularity(sequences: list[Any]) -> Exception:
+def _irregularity(sequences: list[Any], begin: int, before: Form | None) -> Exception:
     """The first thing wrong, in reading order."""
-    first: tuple[Form, str] | None = None
-    for number, sequence in enumerate(sequences):
+    first: tuple[Form, str] | None = None if before is None else (before, "position 0 of sequence 0")
+    for number, sequence in enumerate(sequences, begin):
         if not isinstance(sequence, (list, tuple)):
             found: list[tuple[Form, str]] = [("array", f"sequence {number}")]
         elif len(sequence) == 0:
@@ -194,7 +228,10 @@ def _irregularity(sequences: list[Any]) -> Exception:
 def _wrong_position(place: str, position: Any) -> Exception:
     expected = "expected a dict or a list of attribute strings"
     if isinstance(position, str):
-        return TypeError(f"{place} is a string; {expected}; wrap it as [{position!r:.40}].")
+        return TypeError(
+            f"{place} is a string; {expected}; wrap it as [{position!r:.40}], or, if X is a single sequence, wrap X as "
+            "[X] and its labels as [y]."
+        )
     if isinstance(position, np.ndarray) or isinstance(position, (int, float, np.number)):
         return TypeError(
             f"{place} is of type {type(position).__name__}; {expected}; give numeric features as one "

@@ -190,8 +190,8 @@ class Template:
             Attributes that occur at fewer tokens are dropped.
         hash_bits : int, optional
             Number an attribute by the first ``hash_bits`` bits of a hash of its string instead: no vocabulary, and
-            attributes that collide share a weight. ``vocabulary`` may then be the ``NumberedColumns`` of an
-            earlier result.
+            attributes that collide share a weight, and count once at a token. ``vocabulary`` may then be the
+            ``NumberedColumns`` of an earlier result.
         bigram_vocabulary : Vocabulary, optional
             The same as ``vocabulary`` for the attributes of the bigram rules.
 

@@ -6,6 +6,7 @@ strings are made only when somebody asks for them.
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import count, pairwise
@@ -54,34 +55,44 @@ class Tokens:
         Parameters
         ----------
         sentences : iterable of sequences of rows
-            A row has one string per column; all rows have the same number of columns, and no sentence is empty.
+            A row has one string per column; all rows have the same number of columns, and no sentence is empty. Of a
+            generator, one sentence is in memory at a time.
 
         Raises
         ------
         ValueError
             With the row at fault: another number of columns than the first, an empty sentence, or a lone surrogate.
         """
-        listed = list(sentences)
-        for number, sentence in enumerate(listed):
+        width: int | None = None
+        numbers: list[defaultdict[str, int]] = []  # of the strings of each column, in order of first appearance
+        codes: list[array[int]] = []
+        lengths = array("q")
+        for number, sentence in enumerate(sentences):
             if isinstance(sentence, str) or not isinstance(sentence, Sized) or not isinstance(sentence, Iterable):
                 raise TypeError(f"sentence {number} is {sentence!r:.40}; expected a list of rows.")
-            for index, row in enumerate(sentence):
-                if not isinstance(row, Sequence) or not all(isinstance(field, str) for field in row):
-                    raise TypeError(f"row {index} of sentence {number} is {row!r:.40}; expected strings, one a column.")
-        rows = [row for sentence in listed for row in sentence]
-        width = len(rows[0]) if rows else 0
-        for number, sentence in enumerate(listed):
             if len(sentence) == 0:
                 raise ValueError(f"sentence {number} has no rows; expected at least one; leave it out.")
             for index, row in enumerate(sentence):
+                if not isinstance(row, Sequence) or not all(isinstance(field, str) for field in row):
+                    raise TypeError(f"row {index} of sentence {number} is {row!r:.40}; expected strings, one a column.")
+                if width is None:
+                    width = len(row)
+                    numbers = [defaultdict(count().__next__) for _ in row]
+                    codes = [array("i") for _ in row]
                 if len(row) != width:
                     raise ValueError(
                         f"row {index} of sentence {number} has {len(row)} columns but the first row has {width}; "
                         "give every row the same columns."
                     )
-        columns = [_named_codes([row[c] for row in rows]) for c in range(width)]
-        offsets = bounds_of([len(sentence) for sentence in listed])
-        return cls(_core.Tokens(columns, offsets, np.zeros(len(rows), np.int64)))
+            for column, (known, found) in enumerate(zip(numbers, codes, strict=True)):
+                found.extend([known[row[column]] for row in sentence])
+            lengths.append(len(sentence))
+        columns = [
+            (_names(known), np.frombuffer(found, np.int32) if found else np.empty(0, np.int32))
+            for known, found in zip(numbers, codes, strict=True)
+        ]
+        n_tokens = sum(lengths)
+        return cls(_core.Tokens(columns, bounds_of(lengths), np.zeros(n_tokens, np.int64)))
 
     @property
     def core(self) -> _core.Tokens:
@@ -189,17 +200,15 @@ class Tokens:
         return column % n
 
 
-def _named_codes(strings: list[str]) -> tuple[_core.Names, npt.NDArray[np.int32]]:
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    codes = np.fromiter(map(numbers.__getitem__, strings), np.int32, len(strings))
+def _names(strings: Iterable[str]) -> _core.Names:
     try:
-        encoded = [string.encode() for string in numbers]
+        encoded = [string.encode() for string in strings]
     except UnicodeEncodeError as error:
         raise ValueError(
             f"the string {error.object!r:.40} holds a lone surrogate, which is no character; replace it."
         ) from None
     text = np.frombuffer(b"".join(encoded), np.uint8)
-    return _core.Names(text, bounds_of(list(map(len, encoded)))), codes
+    return _core.Names(text, bounds_of(list(map(len, encoded))))
 
 
 def _restored(columns: list[Any], offsets: npt.NDArray[np.int64], lines: npt.NDArray[np.int64]) -> Tokens:

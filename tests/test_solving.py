@@ -244,3 +244,16 @@ def test_other_penalties_share_the_data_and_change_nothing_else() -> None:
         assert other.primal(w) == pytest.approx(field.primal(w) + 0.3 * np.abs(w).sum(), rel=1e-12)
         assert other.with_penalties(0.0, 2.0).same_as(field.with_l2(2.0))
         assert other.with_l2(0.0).with_penalties(0.0, field.l2).same_as(field)
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_one_callback_may_be_given_by_itself(verbose: int) -> None:
+    from dualfield import ChainCRF
+
+    passes: list[float] = []
+    X, y = [[{"a": 1}, {"b": 1}]] * 3, [["A", "B"]] * 3
+    ChainCRF(random_state=0, verbose=verbose).fit(X, y, callbacks=lambda progress: passes.append(progress.passes))
+    assert passes
+    before = len(passes)
+    l2_path(fields.Chain(X, y), [1.0], callbacks=lambda progress: passes.append(progress.passes))
+    assert len(passes) > before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dualfield.solution import Certificate, Solution, Status
 from dualfield.solvers import Bound, Run
 
-__all__ = ["Callback", "Clock", "Drive", "Progress"]
+__all__ = ["Callback", "Clock", "Drive", "Progress", "as_callbacks"]
 
 # Between two slices of compiled work Python can notice Ctrl-C.
 _SLICE_SECONDS = 0.1
@@ -51,6 +51,11 @@ class Progress:
 
 
 Callback = Callable[[Progress], object]
+
+
+def as_callbacks(given: Iterable[Callback] | Callback) -> tuple[Callback, ...]:
+    """Callbacks, of which one may be given by itself."""
+    return (given,) if callable(given) else tuple(given)
 
 
 class Drive:

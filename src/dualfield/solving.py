@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import as_numbers, contiguous
-from dualfield.driver import Callback, Clock, Drive
+from dualfield.driver import Callback, Clock, Drive, as_callbacks
 from dualfield.fields import Field
 from dualfield.fields.base import check_l1, check_l2
 from dualfield.parameters import check_limits
@@ -28,7 +28,7 @@ def solve(
     solver: Solver | str = "auto",
     tol: float = 1e-3,
     max_passes: int = 500,
-    callbacks: Iterable[Callback] = (),
+    callbacks: Iterable[Callback] | Callback = (),
     callback_every: int | None = None,
     state: Run | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -51,7 +51,7 @@ def solve(
         place, or with l1 alone ``‖∇P‖² / (2 l1)``.)
     max_passes : int
         It also ends after so many passes over the data, in this call.
-    callbacks : iterable of callables
+    callbacks : iterable of callables, or one
         Each is called with a :class:`Progress` after every pass; one that returns True stops the run.
     callback_every : int, optional
         Call them within a pass too, after every so many updates: blocks, or the batches of SGD, AdaGrad and SMD.
@@ -90,7 +90,7 @@ def solve(
     clock = Clock(field.preparation if state is None else (0.0, 0.0))
     run = _bind(field, solver, tol, state, start, random_state)
     with _alone(run), all_threads():
-        solution = Drive(run, clock, tol, max_passes, tuple(callbacks), callback_every).to_the_end()
+        solution = Drive(run, clock, tol, max_passes, as_callbacks(callbacks), callback_every).to_the_end()
     if reason:
         solution.message += f" ({solver.name} was chosen: {reason}.)"
     if run.note:
@@ -161,7 +161,7 @@ def l2_path(
     solver: Solver | str = "auto",
     tol: float = 1e-3,
     max_passes: int = 500,
-    callbacks: Iterable[Callback] = (),
+    callbacks: Iterable[Callback] | Callback = (),
     random_state: int | np.random.RandomState | None = None,
     *,
     n_jobs: int | None = 1,
@@ -204,7 +204,7 @@ def l1_path(
     solver: Solver | str = "auto",
     tol: float = 1e-3,
     max_passes: int = 500,
-    callbacks: Iterable[Callback] = (),
+    callbacks: Iterable[Callback] | Callback = (),
     random_state: int | np.random.RandomState | None = None,
     *,
     n_jobs: int | None = 1,
@@ -246,7 +246,7 @@ def penalty_path(
     solver: Solver | str = "auto",
     tol: float = 1e-3,
     max_passes: int = 500,
-    callbacks: Iterable[Callback] = (),
+    callbacks: Iterable[Callback] | Callback = (),
     random_state: int | np.random.RandomState | None = None,
     *,
     n_jobs: int | None = 1,
@@ -289,7 +289,7 @@ def _path(
     solver: Solver | str,
     tol: float,
     max_passes: int,
-    callbacks: Iterable[Callback],
+    callbacks: Iterable[Callback] | Callback,
     random_state: int | np.random.RandomState | None,
     n_jobs: int | None,
 ) -> list[Solution]:
@@ -298,7 +298,7 @@ def _path(
     ordered = sorted(set(pairs), reverse=True)
     for pair in [ordered[0], *[pair for pair in ordered if pair[1] == 0][:1]]:  # all that a solver may refuse
         chosen.check(field.with_penalties(*pair))
-    callbacks = tuple(callbacks)
+    callbacks = as_callbacks(callbacks)
     random = check_random_state(random_state)
     solutions: dict[tuple[float, float], Solution] = {}
     first: Run | None = None  # the run at the first point of the present l1

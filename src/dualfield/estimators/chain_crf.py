@@ -166,7 +166,7 @@ class ChainCRF(ChainParameters, ChainModel):
         y: Any,
         sample_weight: npt.ArrayLike | None = None,
         *,
-        callbacks: Iterable[Callback] = (),
+        callbacks: Iterable[Callback] | Callback = (),
         allowed: Any = None,
     ) -> ChainCRF:
         """Train on labelled sequences.
@@ -183,7 +183,7 @@ class ChainCRF(ChainParameters, ChainModel):
         sample_weight : array, shape (n,), optional
             Weight of each sequence's loss; zero is allowed. :func:`~dualfield.labels.sequence_weights` derives some
             from the labels.
-        callbacks : iterable of callables
+        callbacks : iterable of callables, or one
             Called with a ``Progress`` after every pass; one that returns True ends training.
         allowed : sequence, optional
             For each sequence None, or for each position None or the labels allowed there: p is over those only.

@@ -84,7 +84,7 @@ class GraphModel(StructuredEstimator, StoredModel):
         y: Any,
         sample_weight: npt.ArrayLike | None = None,
         *,
-        callbacks: Iterable[Callback] = (),
+        callbacks: Iterable[Callback] | Callback = (),
         start: npt.ArrayLike | None = None,
     ) -> Self:
         """Train on labelled graphs or images.

@@ -34,7 +34,7 @@ def check_parameters(estimator: Any) -> None:
 def train(
     estimator: Any,
     field: Field,
-    callbacks: Iterable[Callback] = (),
+    callbacks: Iterable[Callback] | Callback = (),
     start: Callable[[], npt.ArrayLike | None] = lambda: None,
 ) -> Solution:
     """Solve ``field`` with an estimator's parameters, and warn where the result is not what was asked for.

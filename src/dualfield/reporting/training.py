@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from dualfield._deferred import explained
-from dualfield.driver import Callback
+from dualfield.driver import Callback, as_callbacks
 from dualfield.fields import Field
 from dualfield.scikit_learn import convergence_warning
 from dualfield.solution import Solution
@@ -19,7 +19,7 @@ __all__ = ["fits_shown", "solve_visibly", "warn_of_shortfall"]
 
 
 def solve_visibly(
-    field: Field, solver: Any = "auto", *, bar: bool, callbacks: Iterable[Callback] = (), **options: Any
+    field: Field, solver: Any = "auto", *, bar: bool, callbacks: Iterable[Callback] | Callback = (), **options: Any
 ) -> Solution:
     """What :func:`dualfield.solve` does, with a progress bar if ``bar`` says so."""
     with ExitStack() as stack:
@@ -28,7 +28,7 @@ def solve_visibly(
                 from dualfield.reporting.progress import ProgressBar  # rich, which takes a while to import
             except ModuleNotFoundError as error:
                 raise explained(error, "a progress bar (verbose)") from error
-            callbacks = [*callbacks, stack.enter_context(ProgressBar())]
+            callbacks = [*as_callbacks(callbacks), stack.enter_context(ProgressBar())]
         return solve(field, solver=solver, callbacks=callbacks, **options)
 
 

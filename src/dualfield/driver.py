@@ -244,7 +244,7 @@ class Drive:
             proven += f" ({remarks})" if remarks else ""
         after = f"after {self.passes} pass{'' if self.passes == 1 else 'es'}"
         return {
-            "converged": f"{name} converged {after}: {proven}.",
+            "converged": f"{name} {'reached tol' if objection else 'converged'} {after}: {proven}.",
             "max_passes": f"{name} stopped at max_passes={self.max_passes} before tol={self.tol:g}: {proven}; "
             "raise max_passes or tol."
             if self.run.certifies

@@ -129,6 +129,7 @@ def test_solvers_on_the_primal_descend_and_claim_nothing(solver: Any, name: str)
     assert solution.certificate == "none"
     assert np.isnan([solution.dual, solution.duality_gap, solution.relative_gap]).all()
     assert "with partial labels the objective is not convex, so nothing is proven" in solution.message
+    assert "converged" not in solution.message  # a sentence that begins so does not end with nothing proven
     assert solution.primal == pytest.approx(field.primal(solution.weights), rel=1e-12)
     assert solution.primal < field.primal(np.zeros(field.dimension))
     assert np.isnan(solution.history["duality_gap"]).all()

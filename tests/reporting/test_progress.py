@@ -160,3 +160,18 @@ def test_cross_validation_shows_its_fits(capsys: pytest.CaptureFixture[str]) -> 
     assert out.startswith("fold 1")
     np.testing.assert_array_equal(shown.scores_, quiet.scores_)
     np.testing.assert_array_equal(shown.best_estimator_.weights_, quiet.best_estimator_.weights_)
+
+
+def test_prediction_of_many_sequences_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    crf = ChainCRF(random_state=0).fit(X, Y)
+    many = X * 60  # 1,200
+    labels, marginals = crf.predict(many), crf.predict_marginals(many)
+    assert capsys.readouterr() == ("", "")
+    crf.set_params(verbose=1, n_jobs=2)
+    assert crf.predict(many) == labels
+    assert "sequence 1,200 of 1,200" in capsys.readouterr().err
+    for one, other in zip(crf.predict_marginals(many), marginals, strict=True):
+        np.testing.assert_array_equal(one, other)
+    capsys.readouterr()
+    crf.predict(X)
+    assert capsys.readouterr() == ("", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from dualfield.driver import Callback
 from dualfield.estimators import chain_growth
 from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, train
+from dualfield.features import Encoded
 from dualfield.fields import Chain
 from dualfield.labels import Constraints, with_unknown
 from dualfield.labels.given_costs import costs_of_plain, plain_costs
@@ -20,9 +21,12 @@ from dualfield.labels.tags import Scheme
 from dualfield.labels.unknown_labels import MASKING_LABEL
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
+from dualfield.reporting.training import in_shown_steps
 from dualfield.solvers import Solver
 
 __all__ = ["ChainCRF", "ChainParameters"]
+
+_SHOWN_STEP = 1000  # sequences that are labelled between two looks at the progress bar
 
 
 class ChainParameters(StructuredEstimator):
@@ -83,7 +87,7 @@ class ChainCRF(ChainParameters, ChainModel):
     random_state : int, RandomState or None
         Seed of the sampling; the same seed gives the same result.
     verbose : int
-        0 is quiet, 1 shows a progress bar.
+        0 is quiet, 1 shows a progress bar; in prediction too, for more than a thousand sequences.
     l1 : float
         Strength of the penalty that makes weights exactly zero, CRFsuite's ``c1``. OEG, SDCA, L-BFGS (as OWL-QN),
         SAGA, SVRG, AdaGrad and SGD take one. The model keeps the weights that are not zero, and their attributes,
@@ -248,6 +252,13 @@ class ChainCRF(ChainParameters, ChainModel):
         """
         chain_growth.go_on(self, X, y, classes, sample_weight)
         return self
+
+    def _by_sequence(self, answer: Callable[[int, int], Any], encoded: Encoded) -> list[Any]:
+        if not self.verbose or len(encoded) <= _SHOWN_STEP:
+            return super()._by_sequence(answer, encoded)
+        return in_shown_steps(
+            lambda a, b: self._range_by_sequence(answer, encoded, a, b), len(encoded), "sequence", _SHOWN_STEP
+        )
 
     @classmethod
     def _of_spec(cls, spec: ChainSpec, training: Mapping[str, Any]) -> Self:

@@ -329,7 +329,13 @@ class ChainModel(StoredModel):
         return Answers(self._by_sequence(lambda a, b: labels[decode(a, b)].tolist(), encoded))
 
     def _by_sequence(self, answer: Callable[[int, int], Any], encoded: Encoded) -> list[Any]:
-        """``answer(first, last)``, which is position after position, cut at the ends of the sequences.
+        """What :meth:`_range_by_sequence` gives for all sequences."""
+        return self._range_by_sequence(answer, encoded, 0, len(encoded))
+
+    def _range_by_sequence(
+        self, answer: Callable[[int, int], Any], encoded: Encoded, start: int, stop: int
+    ) -> list[Any]:
+        """``answer(first, last)``, which is position after position, cut at the ends of the sequences start … stop.
 
         The cutting is part of the threads' work: while one holds Python's lock for it, the others are in the core.
         """
@@ -339,7 +345,8 @@ class ChainModel(StoredModel):
             found = answer(first, last)
             return [found[a:b] for a, b in pairwise((offsets[first : last + 1] - offsets[first]).tolist())]
 
-        return list(chain.from_iterable(in_parts(part, len(encoded), self.n_jobs)))
+        parts = in_parts(lambda a, b: part(start + a, start + b), stop - start, self.n_jobs)
+        return list(chain.from_iterable(parts))
 
     def _compiled(self, X: Any, allowed: Any = None, given: Any = None) -> tuple[Encoded, Any]:
         self._check_fitted()

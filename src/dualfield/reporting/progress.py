@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
@@ -16,7 +17,7 @@ from rich.progress import Progress as Display
 
 from dualfield.driver import Progress
 
-__all__ = ["FitsBar", "ProgressBar"]
+__all__ = ["CountBar", "FitsBar", "ProgressBar"]
 
 
 class ProgressBar:
@@ -83,11 +84,46 @@ class ProgressBar:
         return max(fallen / (fallen + to_fall), passes), left
 
 
-class FitsBar:
-    """Counts the fits of a long search on standard error, and foretells its end.
+class CountBar:
+    """Counts on standard error what is done of a long work, and foretells its end by the time taken so far.
 
-    As a callback of the fits it sees each begin: a fit has ended when the next one begins, or the bar is closed. Those
-    that are done say how long the others will take.
+    Examples
+    --------
+    >>> with CountBar(3, "sequence") as bar:
+    ...     for done in range(3):
+    ...         bar.show(done + 1)
+    """
+
+    def __init__(self, total: int, what: str, console: Console | None = None) -> None:
+        self._display = Display(
+            TextColumn(f"{what} {{task.completed:,.0f}} of {{task.total:,.0f}}"),
+            BarColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console or Console(stderr=True),
+        )
+        self._task = self._display.add_task("", total=total, left="")
+        self._total = total
+        self._start = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        self._display.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._display.stop()
+
+    def show(self, done: int) -> None:
+        """Say that so much is done."""
+        rest = self._total - done
+        taken = (time.perf_counter() - self._start) / done if done else math.nan
+        left = f"about {_duration(rest * taken)} left" if done and rest > 0 else ""
+        self._display.update(self._task, completed=done, total=self._total, left=left)
+
+
+class FitsBar(CountBar):
+    """Counts the fits of a search. As a callback of the fits it sees each begin, when the one before has ended.
 
     Examples
     --------
@@ -98,39 +134,22 @@ class FitsBar:
     """
 
     def __init__(self, total: int, console: Console | None = None) -> None:
-        self._display = Display(
-            TextColumn("fit {task.completed:.0f} of {task.total:.0f}"),
-            BarColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=console or Console(stderr=True),
-        )
-        self._task = self._display.add_task("", total=total, left="")
-        self._total, self._begun = total, 0
-        self._start = time.perf_counter()
-
-    def __enter__(self) -> FitsBar:
-        self._display.start()
-        return self
+        super().__init__(total, "fit", console)
+        self._begun = 0
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:  # a search may need fewer fits than it announced
             self._total = self._begun
-            self._show(self._begun)
-        self._display.stop()
+            self.show(self._begun)
+        super().__exit__(kind, error, trace)
 
     def __call__(self, progress: Progress) -> None:
         """Notice a fit that has begun."""
         if progress.passes == 1:
-            self._show(self._begun)
+            self.show(self._begun)
             self._begun += 1
-
-    def _show(self, done: int) -> None:
-        rest = self._total - done
-        taken = (time.perf_counter() - self._start) / done if done else math.nan
-        left = f"about {_duration(rest * taken)} left" if done and rest > 0 else ""
-        self._display.update(self._task, completed=done, total=self._total, left=left)
 
 
 def _duration(seconds: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from dualfield.scikit_learn import convergence_warning
 from dualfield.solution import Solution
 from dualfield.solving import solve
 
-__all__ = ["fits_shown", "solve_visibly", "warn_of_shortfall"]
+__all__ = ["fits_shown", "in_shown_steps", "solve_visibly", "warn_of_shortfall"]
 
 
 def solve_visibly(
@@ -30,6 +30,21 @@ def solve_visibly(
                 raise explained(error, "a progress bar (verbose)") from error
             callbacks = [*as_callbacks(callbacks), stack.enter_context(ProgressBar())]
         return solve(field, solver=solver, callbacks=callbacks, **options)
+
+
+def in_shown_steps(work: Callable[[int, int], list[Any]], total: int, what: str, step: int) -> list[Any]:
+    """``work(first, last)`` over 0 … total in steps, joined, under a bar that counts what is done."""
+    try:
+        from dualfield.reporting.progress import CountBar  # rich, which takes a while to import
+    except ModuleNotFoundError as error:
+        raise explained(error, "a progress bar (verbose)") from error
+    found: list[Any] = []
+    with CountBar(total, what) as bar:
+        for first in range(0, total, step):
+            last = min(first + step, total)
+            found += work(first, last)
+            bar.show(last)
+    return found
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -173,6 +174,13 @@ def chain(X: Any, y: Any, **options: Any) -> Field:
     return fields.Chain(X, y, **options)
 
 
+def chain_of_few_transitions(n: int) -> Field:
+    """Inference that passes over transitions without a weight, as with many labels."""
+    field = fields.Chain(*word_sequences(n), state_features="observed", transitions="observed")
+    field.layout = replace(field.layout, sparse=True)
+    return field.with_l2(field.l2)
+
+
 def chain_of_allowed(n: int) -> Field:
     """Constraints, and sets of allowed labels at some positions."""
     X, y = ordered_sequences(n, seed=1)
@@ -245,6 +253,7 @@ PROBLEMS: dict[str, Callable[[], Field]] = {
     "chain-dense": lambda: chain(*dense_sequences(12)),
     "chain-words": lambda: chain(*word_sequences(10)),
     "chain-observed": lambda: chain(*word_sequences(10), state_features="observed", transitions="observed"),
+    "chain-few-transitions": lambda: chain_of_few_transitions(10),
     "chain-bare": lambda: chain(*word_sequences(8), bias=False, begin=False, end=False),
     "chain-weighted": lambda: chain(*dense_sequences(12), sample_weight=weights_with_zeros(12)),
     "chain-one-block": lambda: chain([[["a"], ["b"], ["a", "c"]]], [["A", "B", "A"]]),

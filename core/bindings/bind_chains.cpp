@@ -6,13 +6,14 @@
 #include "fields/costly_chain.hpp"
 #include "fields/partial_chain.hpp"
 #include "fields/prediction.hpp"
+#include "fields/sparse_chain.hpp"
 
 namespace dualfield {
 
 template class Chain<AllPairs>;
 template class Chain<ObservedPairs>;
-template class ErasedField<Chain<AllPairs>, FreeChain>;
-template class ErasedField<Chain<ObservedPairs>, FreeChain>;
+template class ErasedField<Chain<AllPairs>, PlainChain>;
+template class ErasedField<Chain<ObservedPairs>, PlainChain>;
 template class ErasedChain<AllPairs>;
 template class ErasedChain<ObservedPairs>;
 
@@ -51,7 +52,8 @@ void check_rows(const Vector<Index>& given_starts, const Vector<std::int32_t>& g
 
 void bind_free_chains(nb::module_& m) {
     nb::class_<FreeChain, ChainField>(m, "FreeChain", "A chain of which every labelling is possible.");
-    nb::class_<ChainAll, FreeChain>(m, "ChainAll", "A chain with a weight for every (attribute, label) pair.")
+    nb::class_<PlainChain, FreeChain>(m, "PlainChain", "A chain of attributes of single positions.");
+    nb::class_<ChainAll, PlainChain>(m, "ChainAll", "A chain with a weight for every (attribute, label) pair.")
         .def(
             "__init__",
             [](ChainAll* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
@@ -80,7 +82,7 @@ void bind_free_chains(nb::module_& m) {
             },
             "row_starts"_a.noconvert(), "row_labels"_a.noconvert(), "labels"_a);
 
-    nb::class_<ChainObserved, FreeChain>(m, "ChainObserved", "A chain with weights for observed pairs only.")
+    nb::class_<ChainObserved, PlainChain>(m, "ChainObserved", "A chain with weights for observed pairs only.")
         .def(
             "__init__",
             [](ChainObserved* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
@@ -98,6 +100,10 @@ void bind_free_chains(nb::module_& m) {
             "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a, "pairs"_a, nb::keep_alive<1, 2>(),
             nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(),
             nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>());
+
+    nb::class_<SparseChain, ChainField>(m, "SparseChain", "A chain with many labels and weights for few transitions.")
+        .def(nb::init<const PlainChain&>(), "chain"_a, nb::keep_alive<1, 2>())
+        .def_prop_ro("chain", &SparseChain::chain, nb::rv_policy::reference_internal, "The chain it is made of.");
 }
 
 void bind_bigrams(nb::module_& m) {

@@ -112,6 +112,28 @@ class Chain {
         add_dense(i, dense, theta);
     }
 
+    // The same for a field of packed vectors, see below. Of potentials there is room for eight numbers after the nodes.
+    DUALFIELD_ONCE void score_packed(Index i, const double* w, double* theta) const {
+        const double* dense = w + transition_start_;
+        nodes_.score(i, w, bias_in(dense), theta);
+        add_ends(i, dense, theta);
+        std::copy(dense, dense + packed_transitions(i), theta + length(i) * labels());
+    }
+    DUALFIELD_ONCE void project_packed(Direction& direction, double* theta) const {
+        const Index i = direction.block;
+        const double* dense = direction.dense.data();
+        nodes_.project(i, direction.rows, bias_in(dense), theta);
+        add_ends(i, dense, theta);
+        std::copy(dense, dense + packed_transitions(i), theta + length(i) * labels());
+    }
+    DUALFIELD_ONCE double pull_packed(Index i, const double* m, Direction& direction) const {
+        return pull_by(i, m, direction, [&](double* dense) {
+            const double* edge_sum = m + length(i) * labels();
+            const Index some = packed_transitions(i);
+            std::fill(std::copy(edge_sum, edge_sum + some, dense), dense + shape_.transitions.size(), 0.0);
+        });
+    }
+
     template <int Step>
     DUALFIELD_INLINE void prefetch(Index i) const {
         nodes_.template prefetch<Step>(i);
@@ -225,22 +247,10 @@ class Chain {
     }
 
     DUALFIELD_ONCE double pull(Index i, const double* m, Direction& direction) const {
-        const Index K = labels(), T = length(i);
-        direction.block = i;
-        const double norm = nodes_.pull(i, m, direction.rows);
-        direction.dense.resize(dimension_ - transition_start_);
-        double* dense = direction.dense.data();
-        const double* edge_sum = m + T * K;
-        for_each_transition_of({}, [&](Index s, Index pair) { dense[s] = edge_sum[pair]; });
-        dense += shape_.transitions.size();
-        if (shape_.bias) {
-            std::fill(dense, dense + K, 0.0);
-            for (Index t = 0; t < T; ++t) axpy(K, 1.0, m + t * K, dense);
-            dense += K;
-        }
-        if (shape_.begin) dense = std::copy(m, m + K, dense);
-        if (shape_.end) std::copy(m + (T - 1) * K, m + T * K, dense);
-        return norm + squared_norm(static_cast<Index>(direction.dense.size()), direction.dense.data());
+        return pull_by(i, m, direction, [&](double* dense) {
+            const double* edge_sum = m + length(i) * labels();
+            for_each_transition_of({}, [&](Index s, Index pair) { dense[s] = edge_sum[pair]; });
+        });
     }
 
     DUALFIELD_ONCE void apply(double* w, double a, const Direction& direction, const Part& part = {}) const {
@@ -478,11 +488,36 @@ class Chain {
             for_each_dense_row(i, t, [&](Index start) { body(start, m + t * labels()); });
     }
 
-    // Completes the potentials by the weights of transitions, begin and end.
-    void add_dense(Index i, const double* dense, double* theta) const {
+    // pull(), where count_transitions(counts) knows how m holds those of transitions.
+    template <class Count>
+    double pull_by(Index i, const double* m, Direction& direction, Count&& count_transitions) const {
+        const Index K = labels(), T = length(i);
+        direction.block = i;
+        const double norm = nodes_.pull(i, m, direction.rows);
+        direction.dense.resize(dimension_ - transition_start_);
+        double* dense = direction.dense.data();
+        count_transitions(dense);
+        dense += shape_.transitions.size();
+        if (shape_.bias) {
+            std::fill(dense, dense + K, 0.0);
+            for (Index t = 0; t < T; ++t) axpy(K, 1.0, m + t * K, dense);
+            dense += K;
+        }
+        if (shape_.begin) dense = std::copy(m, m + K, dense);
+        if (shape_.end) std::copy(m + (T - 1) * K, m + T * K, dense);
+        return norm + squared_norm(static_cast<Index>(direction.dense.size()), direction.dense.data());
+    }
+
+    void add_ends(Index i, const double* dense, double* theta) const {
         const Index K = labels(), T = length(i);
         if (shape_.begin) axpy(K, 1.0, dense + begin_start_ - transition_start_, theta);
         if (shape_.end) axpy(K, 1.0, dense + end_start_ - transition_start_, theta + (T - 1) * K);
+    }
+
+    // Completes the potentials by the weights of transitions, begin and end.
+    void add_dense(Index i, const double* dense, double* theta) const {
+        const Index K = labels(), T = length(i);
+        add_ends(i, dense, theta);
         double* edge = theta + T * K;
         if (unweighted_ >= 0) std::fill(edge, edge + K * K, 0.0);
         for_each_transition_of({}, [&](Index s, Index pair) { edge[pair] = dense[s]; });

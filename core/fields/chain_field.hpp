@@ -44,9 +44,18 @@ class FreeChain : public ChainField {
                             double* m, std::vector<double>& edges) const = 0;
 };
 
+// A chain of attributes of nodes alone, which SparseChain is made of: see chain.hpp for packed vectors.
+class PlainChain : public FreeChain {
+   public:
+    virtual const ChainShape& shape() const = 0;
+    virtual void score_packed(Index i, const double* w, double* theta) const = 0;
+    virtual void project_packed(Direction& direction, double* theta) const = 0;
+    virtual double pull_packed(Index i, const double* m, Direction& direction) const = 0;
+};
+
 template <class Rows>
-class ErasedChain final : public ErasedField<Chain<Rows>, FreeChain> {
-    using Base = ErasedField<Chain<Rows>, FreeChain>;
+class ErasedChain final : public ErasedField<Chain<Rows>, PlainChain> {
+    using Base = ErasedField<Chain<Rows>, PlainChain>;
     using Base::field_;
 
    public:
@@ -55,6 +64,14 @@ class ErasedChain final : public ErasedField<Chain<Rows>, FreeChain> {
     bool scores_potentials() const override { return true; }
     ChainPotentials potentials(Index i, const double* theta, std::vector<double>&) const override {
         return field_.potentials(i, theta);
+    }
+    const ChainShape& shape() const override { return field_.shape(); }
+    void score_packed(Index i, const double* w, double* theta) const override { field_.score_packed(i, w, theta); }
+    void project_packed(typename Base::Direction& direction, double* theta) const override {
+        field_.project_packed(direction, theta);
+    }
+    double pull_packed(Index i, const double* m, typename Base::Direction& direction) const override {
+        return field_.pull_packed(i, m, direction);
     }
     const Attributes& attributes() const override { return field_.attributes(); }
     const std::int32_t* truth(Index i) const override { return field_.truth(i); }
@@ -76,8 +93,8 @@ class ErasedChain final : public ErasedField<Chain<Rows>, FreeChain> {
 
 // Compiled once, in bindings/bind_chains.cpp.
 #ifdef DUALFIELD_MODULE
-extern template class ErasedField<Chain<AllPairs>, FreeChain>;
-extern template class ErasedField<Chain<ObservedPairs>, FreeChain>;
+extern template class ErasedField<Chain<AllPairs>, PlainChain>;
+extern template class ErasedField<Chain<ObservedPairs>, PlainChain>;
 extern template class ErasedChain<AllPairs>;
 extern template class ErasedChain<ObservedPairs>;
 #endif

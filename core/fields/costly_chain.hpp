@@ -24,7 +24,9 @@ class CostlyChain final : public ConstrainedChain {
         for (const double cost : costs_) largest_ = std::max(largest_, std::abs(cost));
     }
 
-    double magnitude(Index i, const double* theta) const override { return Base::magnitude(i, theta) + largest_; }
+    double magnitude(Index i, const double* theta) const override {
+        return Base::magnitude(i, theta) + static_cast<double>(length(i)) * largest_;
+    }
 
     double log_partition(Index i, const double* theta, Workspace& workspace) const override {
         auto& scratch = workspace.as<Scratch>();

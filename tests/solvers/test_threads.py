@@ -38,7 +38,7 @@ def made(field: Field, method: str, threads: int, window: int) -> Any:
     if method == "OEG":
         return compiled(method, field, **shared, accelerate=True, secant=True)
     steps = {"step": "newton", "subprecision": 1e-3, "step_size": 0.0, "init": "mixture", "epsilon": 0.0}
-    return compiled(method, field, **shared, accelerate=False, **steps)
+    return compiled(method, field, SDCA.needs, **shared, accelerate=False, **steps)
 
 
 @pytest.mark.parametrize("method", ["OEG", "SDCA"])

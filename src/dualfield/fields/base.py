@@ -71,6 +71,10 @@ class Field(ABC):
         """The number of training structures."""
         return int(self.core.blocks)
 
+    def core_with(self, needs: frozenset[str]) -> Any:
+        """The compiled problem for a solver that needs this."""
+        return self.core
+
     def primal(self, weights: npt.ArrayLike) -> float:
         """The objective ``l1 ‖u‖₁ + l2/2 ‖u‖² + Σ_i c_i · (−log p(y_i | x_i; w))``, ``u = w − centre``."""
         w = self._checked(weights)
@@ -103,7 +107,8 @@ class Field(ABC):
 
     def hessian_product(self, weights: npt.ArrayLike, vector: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The Hessian at ``weights`` times ``vector``: ``l2 v + Σ_i c_i · Cov_w(F(x_i, ·)) v``."""
-        product: npt.NDArray[np.float64] = self.core.hessian_product(self._checked(weights), self._checked(vector))
+        core = self.core_with(frozenset({"Hessian-vector products"}))
+        product: npt.NDArray[np.float64] = core.hessian_product(self._checked(weights), self._checked(vector))
         return product
 
     def certifies(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:

@@ -22,6 +22,7 @@ __all__ = ["Chain", "frequent"]
 
 _FEW_SEQUENCES = 30
 _OFFERS_WITH_COSTS = EXACT - {"clique tables", "independent nodes", "decoding"}
+_OF_ALL_PAIRS = frozenset({"clique tables", "Hessian-vector products", *PER_CLIQUE})
 _OFFERS_OF_PARTIAL = frozenset({"marginals", "Hessian-vector products"})
 
 
@@ -186,6 +187,10 @@ class Chain(Field):
         else:
             choice = Choice("lbfgs", "with partial labels the objective is not convex, so it has no dual")
         self.default_solver = choice
+
+    def core_with(self, needs: frozenset[str]) -> Any:
+        """The compiled problem; tables are of all pairs of labels, whether or not they have a weight."""
+        return getattr(self.core, "chain", self.core) if needs & _OF_ALL_PAIRS else self.core
 
     def with_l2(self, l2: float) -> Chain:
         """The same sequences under another penalty."""

@@ -25,6 +25,8 @@ __all__ = ["ChainLayout"]
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
+_MANY_LABELS = 100  # from here on, where few transitions have a weight, the others are passed over
+_FEW = 10  # of so many transitions, one at most
 _BYTES = 16  # of a pair of attribute and label: a weight, and how often it occurs
 BoolArray = npt.NDArray[np.bool_]
 
@@ -47,6 +49,8 @@ class ChainLayout:
         Which labellings are allowed; its labels are those of the model, in their order.
     bigrams : BigramLayout, optional
         The weights of bigram attributes.
+    sparse : bool, optional
+        Whether inference passes over transitions without a weight. By default it does where that is faster.
     """
 
     n_attributes: int
@@ -58,6 +62,7 @@ class ChainLayout:
     end: bool
     constraints: Constraints | None = None
     bigrams: BigramLayout | None = None
+    sparse: bool | None = None
     _pairs: Any = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -220,7 +225,14 @@ class ChainLayout:
         if self.bigrams is not None:
             assert encoded.bigrams is not None
             chain = self.bigrams.compile(chain, encoded.bigrams)
+        elif self._passes_over() and all(rule is None for rule in (self.constraints, allowed, candidates, costs)):
+            return _core.SparseChain(chain)
         return constrain(chain, self.n_labels, self.constraints, allowed, candidates, costs)
+
+    def _passes_over(self) -> bool:
+        if self.sparse is not None:
+            return self.sparse
+        return self.n_labels >= _MANY_LABELS and _FEW * len(self.transitions) <= self.n_labels**2
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
         """The parts of a weight vector by name.

@@ -244,8 +244,8 @@ def check_flag(owner: str, name: str, value: object) -> None:
         raise ValueError(f"{owner}: {name} must be True or False; got {value!r}.")
 
 
-def compiled(name: str, field: Field, **options: Any) -> Any:
-    """A compiled run of method ``name`` on a field."""
+def compiled(name: str, field: Field, needs: frozenset[str] = frozenset(), /, **options: Any) -> Any:
+    """A compiled run of method ``name`` on a field, for a solver that needs this of it."""
     from dualfield import _core
 
-    return getattr(_core, name)(field.core, **options)
+    return getattr(_core, name)(field.core_with(needs), **options)

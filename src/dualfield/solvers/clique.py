@@ -51,7 +51,7 @@ class CliqueSolver(Solver):
         """Bind to a field, with the marginals of every clique next to the truth."""
         kind = "Gini" if field.entropy == "gini" else "Entropic"
         core = getattr(_core, f"CliqueAscent{kind}")(
-            field.core,
+            field.core_with(self.needs),
             rho=float(self.rho),
             inner_passes=self._inner_passes(),
             multipliers=self.multipliers,

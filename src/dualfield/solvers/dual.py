@@ -76,7 +76,7 @@ class DualSolver(Solver):
 
     def kept_numbers(self, field: Field) -> int:
         """How many numbers the duals of a field are."""
-        return int(compiled(f"numbers_of_{self.name}", field))
+        return int(compiled(f"numbers_of_{self.name}", field, self.needs))
 
     def single(self, field: Field, tol: float) -> bool:
         """Whether the duals are kept in float32."""

@@ -153,6 +153,7 @@ class SDCA(DualSolver):
         return compiled(
             "SDCA",
             field,
+            self.needs,
             **self._options(field, seed, single),
             step=self.step if isinstance(self.step, str) else "fixed",
             subprecision=float(self.subprecision),

@@ -67,7 +67,14 @@ class SMD(Solver):
 
         def make(eta: float) -> Any:
             return compiled(
-                "SMD", field, eta=eta, meta=float(self.meta), decay=float(self.decay), batch=self.batch_size, seed=seed
+                "SMD",
+                field,
+                self.needs,
+                eta=eta,
+                meta=float(self.meta),
+                decay=float(self.decay),
+                batch=self.batch_size,
+                seed=seed,
             )
 
         eta = best_step(make, field) if self.eta == "auto" else float(self.eta)

@@ -1,0 +1,147 @@
+// A chain with many labels of which few transitions have a weight, see oracles/chain_sparse.hpp. It has the weights of
+// the chain that it is made of, and keeps nothing of transitions that have none.
+//
+// Compact: [ T x K nodes | one number for each transition that has a weight | zeros ], the last so that there is room
+// for what NodeFeatures writes past the nodes.
+#pragma once
+
+#include "fields/chain_field.hpp"
+#include "oracles/chain_sparse.hpp"
+
+namespace dualfield {
+
+class SparseChain final : public ChainField {
+   public:
+    // Needs the chain as long as it lives.
+    explicit SparseChain(const PlainChain& chain) : chain_(chain), pairs_(chain.labels(), chain.shape().transitions) {}
+
+    const PlainChain& chain() const { return chain_; }
+
+    bool labelled() const override { return chain_.labelled(); }
+    Index blocks() const override { return chain_.blocks(); }
+    Index dimension() const override { return chain_.dimension(); }
+    Index labels() const override { return chain_.labels(); }
+    Index compact_size(Index i) const override { return nodes(i) + std::max(transitions(i), kRoom); }
+    double l2() const override { return chain_.l2(); }
+    double sample_weight(Index i) const override { return chain_.sample_weight(i); }
+    Index positions_before(Index i) const override { return chain_.positions_before(i); }
+    bool scores_potentials() const override { return true; }
+
+    ChainPotentials potentials(Index i, const double* theta, std::vector<double>& edges) const override {
+        return sparse(i, theta).written_out(edges);
+    }
+
+    void score(Index i, const double* w, double* theta) const override {
+        chain_.score_packed(i, w, theta);
+        clear_room(i, theta);
+    }
+    void project(Direction& direction, double* theta) const override {
+        chain_.project_packed(direction, theta);
+        clear_room(direction.block, theta);
+    }
+    double pull(Index i, const double* m, Direction& direction) const override {
+        return chain_.pull_packed(i, m, direction);
+    }
+    void apply(double* w, double a, const Direction& direction, const Part& part) const override {
+        chain_.apply(w, a, direction, part);
+    }
+    double product(const double* w, const Direction& direction, const Part& part) const override {
+        return chain_.product(w, direction, part);
+    }
+    void for_each_range_of(Index i, RangeBody body, const Part& part) const override {
+        chain_.for_each_range_of(i, body, part);
+    }
+    void for_each_range(RangeBody body) const override { chain_.for_each_range(body); }
+
+    // Transitions stay: those without a weight have potential zero.
+    void center(Index i, double* theta) const override {
+        for (Index t = 0; t < length(i); ++t) subtract_maximum(labels(), theta + t * labels());
+    }
+    double magnitude(Index i, const double* theta) const override {
+        double total = static_cast<double>(length(i) - 1) * largest_magnitude(transitions(i), theta + nodes(i));
+        for (Index t = 0; t < length(i); ++t) total += largest_magnitude(labels(), theta + t * labels());
+        return total;
+    }
+
+    double log_partition(Index i, const double* theta, Workspace& workspace) const override {
+        return workspace.as<Scratch>().oracle.log_partition(sparse(i, theta));
+    }
+    double infer(Index i, const double* theta, double* m, Workspace& workspace) const override {
+        const double log_z = workspace.as<Scratch>().oracle.marginals(sparse(i, theta), m, m + nodes(i));
+        clear_room(i, m);
+        return log_z;
+    }
+
+    void subtract_truth(Index i, double* m) const override { add_labelling(i, chain_.truth(i), -1.0, m); }
+    double true_score(Index i, const double* theta) const override {
+        const std::int32_t* y = chain_.truth(i);
+        double total = 0.0;
+        for_each_place(i, y, [&](Index place) { total += theta[place]; });
+        return total;
+    }
+
+    void decode_labels(Index i, const double* theta, std::int32_t* labels, Workspace& workspace) const override {
+        workspace.as<Scratch>().viterbi.decode(sparse(i, theta), labels);
+    }
+    void decode(Index i, const double* theta, double* m, Decoder& decoder) const override {
+        decoder.labels.resize(length(i));
+        decode_labels(i, theta, decoder.labels.data(), decoder.workspace);
+        std::fill(m, m + compact_size(i), 0.0);
+        add_labelling(i, decoder.labels.data(), 1.0, m);
+    }
+
+    // Tables would have all pairs of labels: who needs them takes the chain itself.
+    Index table_size(Index) const override { return static_cast<Index>(refuse()); }
+    double infer_table(Index, const double*, double*, double*, Workspace&) const override { return refuse(); }
+    void differentiate(Index, const double*, const double*, double*, std::vector<double>&) const override { refuse(); }
+
+    void contrast(Index i, double* m) const override {
+        const std::vector<std::int32_t> rarest(length(i), rarest_label(labels(), length(i), chain_.truth(i)));
+        std::fill(m, m + compact_size(i), 0.0);
+        add_labelling(i, rarest.data(), 1.0, m);
+        subtract_truth(i, m);
+    }
+    double radius_bound(Index i) const override { return chain_.radius_bound(i); }
+    void uniform(Index i, double* m) const override {
+        const double K = static_cast<double>(labels());
+        std::fill(m, m + nodes(i), 1.0 / K);
+        std::fill(m + nodes(i), m + nodes(i) + transitions(i), static_cast<double>(length(i) - 1) / (K * K));
+        clear_room(i, m);
+    }
+    void initial_potentials(Index i, double epsilon, double* theta) const override {
+        std::fill(theta, theta + compact_size(i), 0.0);
+        for (Index t = 0; t < length(i); ++t) theta[t * labels() + chain_.truth(i)[t]] = strength_of(labels(), epsilon);
+    }
+
+   private:
+    static constexpr Index kRoom = 8;
+    struct Scratch {
+        SparseForwardBackward oracle;
+        SparseViterbi viterbi;
+    };
+
+    Index nodes(Index i) const { return length(i) * labels(); }
+    Index transitions(Index i) const { return length(i) > 1 ? pairs_.count() : 0; }
+    SparsePotentials sparse(Index i, const double* theta) const { return {length(i), pairs_, theta, theta + nodes(i)}; }
+    void clear_room(Index i, double* compact) const {
+        std::fill(compact + nodes(i) + transitions(i), compact + compact_size(i), 0.0);
+    }
+
+    // The places in a compact vector that a labelling has: its nodes, and its transitions that have a weight.
+    template <class Body>
+    void for_each_place(Index i, const std::int32_t* y, Body&& body) const {
+        for (Index t = 0; t < length(i); ++t) {
+            body(t * labels() + y[t]);
+            const Index pair = t > 0 ? pairs_.find(y[t - 1], y[t]) : -1;
+            if (pair >= 0) body(nodes(i) + pair);
+        }
+    }
+    void add_labelling(Index i, const std::int32_t* y, double a, double* m) const {
+        for_each_place(i, y, [&](Index place) { m[place] += a; });
+    }
+
+    const PlainChain& chain_;
+    LabelPairs pairs_;
+};
+
+}  // namespace dualfield

@@ -256,6 +256,12 @@ def test_a_potential_that_is_no_number_is_refused_with_its_place(value: float) -
     assert ChainBatch(node, EDGE, mask=mask).log_partition() == pytest.approx([3 * np.log(2), 2 * np.log(2)])
 
 
+@pytest.mark.parametrize("ask", [ChainBatch.kbest, ChainBatch.sample])
+def test_more_labellings_than_fit_are_refused_before_any_work(ask: Any) -> None:
+    with pytest.raises(MemoryError, match=r"of 1,125,899,906,842,624 labellings"):
+        ask(ChainBatch(NODE, EDGE), 2**50)
+
+
 def test_what_is_impossible_is_refused_with_its_place() -> None:
     edge = np.array([[0.0, -np.inf], [0.0, 0.0]])
     batch = ChainBatch(NODE, edge)

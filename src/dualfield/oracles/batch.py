@@ -7,6 +7,7 @@ each thread. The results are the same on any number of threads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.core_arrays import contiguous
 from dualfield.given_numbers import check_integer
+from dualfield.memory import check_labellings
 from dualfield.oracles.spans import SpanRules
 from dualfield.random_state import check_random_state
 from dualfield.threads import thread_count
@@ -109,6 +111,7 @@ class ChainBatch:
             thread_count(n_jobs),
         )
         self._lengths = np.diff(bounds)
+        self._rows = math.prod(self._shape[:-1])
 
     def log_partition(self) -> FloatArray:
         """``log Σ_y exp(score(y))`` of each chain, shape (B,); 0 for a chain of no position."""
@@ -162,7 +165,10 @@ class ChainBatch:
 
     def kbest(self, k: int, padding: int = PADDING) -> tuple[IntArray, FloatArray]:
         """The k best labellings, (k, B, T) or (k, N), and their scores, (k, B): ``-inf`` where a chain has fewer."""
-        labels, scores = self._core.kbest(check_integer("k", k, 1, "a positive integer"), padding)
+        k = check_integer("k", k, 1, "a positive integer")
+        check_labellings(k, self._rows, "A list")
+        check_labellings(k, self._lengths.max(initial=0), "A list", self._shape[-1])
+        labels, scores = self._core.kbest(k, padding)
         return labels.reshape(k, *self._shape[:-1]), scores
 
     def sample(
@@ -170,6 +176,7 @@ class ChainBatch:
     ) -> IntArray:
         """``n`` independent exact samples of the labels, shape (n, B, T) or (n, N)."""
         n = check_integer("n", n, 0, "an integer, not negative")
+        check_labellings(n, self._rows, "A sample")
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         return self._core.sample(n, seed, padding).reshape(n, *self._shape[:-1])
 

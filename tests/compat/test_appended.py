@@ -75,7 +75,7 @@ def test_zeros_of_a_held_out_group_are_left_out() -> None:
         ({"a": 1, "near": {"b": object()}}, TypeError, "'b' is of type object"),
         ({"a": 1, "b": float("nan")}, ValueError, "'b' has the value nan"),
         ({"a": 1, "near": {"b": float("inf")}}, ValueError, "'b' has the value inf"),
-        ({"a": 1, "b": 10**400}, OverflowError, "too large"),
+        ({"a": 1, "b": 10**400}, ValueError, "'b' has a value that is too large"),
         ({"a": 1, 2: "b"}, TypeError, "a key is of type int"),
         (["a", 3], TypeError, "an attribute is of type int"),
         ({"a": 1, "b": b"\xff"}, ValueError, "not UTF-8"),
@@ -93,6 +93,15 @@ def test_a_refused_sequence_leaves_no_trace(position: Any, error: type[Exception
     assert group is not None
     assert group.encoded.vocabulary.names == ["w:the", "w:cat"]
     assert group.codes.tolist() == [0, 1]
+
+
+def test_what_is_no_sequence_is_refused_by_name() -> None:
+    data = Appended()
+    with pytest.raises(TypeError, match="xseq is of type int"):
+        data.append(3, ["D"], 0)
+    with pytest.raises(TypeError, match="yseq is of type NoneType"):
+        data.append([["a"]], None, 0)
+    assert len(data) == 0
 
 
 def test_a_dict_that_holds_itself_is_refused() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 import dualfield
 from dualfield import calibration, features, fields, inspection, metrics, oracles, solvers
+from dualfield.compat.pycrfsuite import Trainer
 from dualfield.compat.sklearn_crfsuite import CRF
 from dualfield.features import Cell, Rule, Template
 from dualfield.features.templates import rules
@@ -455,6 +456,20 @@ def crfsuite(random: Random, call: Call, folder: str) -> None:
         call("predict_marginals", crf.predict_marginals, X)
 
 
+def trainer(random: Random, call: Call, folder: str) -> None:
+    sizes, names = hostile.lengths(random), hostile.label_names(random)
+    made = call("Trainer", Trainer, "lbfgs", {"max_iterations": 2}, False)
+    X, y = hostile.sequences(random, sizes, 4), hostile.labels(random, sizes, names)
+    if made is None or not isinstance(X, list) or not isinstance(y, list):
+        return
+    for x, labels in zip(X, y, strict=False):
+        before = len(made._data), made._data.n_attributes
+        if call("append", made.append, x, labels, one_of(random, 0, 0, 1)) is None and len(made._data) == before[0]:
+            call("no trace", promise, made._data.n_attributes == before[1], "a refused sequence left its attributes")
+    if len(made._data):
+        call("train", made.train, os.path.join(folder, "model.crfsuite"), one_of(random, -1, -1, 1))
+
+
 SCENARIOS = (
     chain,
     chain,
@@ -471,4 +486,5 @@ SCENARIOS = (
     template,
     encoding,
     crfsuite,
+    trainer,
 )

@@ -64,7 +64,15 @@ class Appended:
 
     def append(self, xseq: Any, yseq: Any, group: int) -> None:
         """Add a sequence; if it is refused, the others stay as they were."""
-        positions = list(xseq.items() if hasattr(xseq, "items") and not isinstance(xseq, Mapping) else xseq)
+        items = xseq.items() if hasattr(xseq, "items") and not isinstance(xseq, Mapping) else xseq
+        for name, given in (("xseq", items), ("yseq", yseq)):
+            try:
+                iter(given)
+            except TypeError:
+                raise TypeError(
+                    f"{name} is of type {type(given).__name__}; expected a sequence, with an entry for each position."
+                ) from None
+        positions = list(items)
         labels = [_text(label, "a label") for label in yseq]
         if len(positions) != len(labels):
             raise ValueError(
@@ -137,9 +145,13 @@ def attributes_of(position: Any) -> Iterator[tuple[str, float]]:
             for inner, number in attributes_of(value):
                 yield f"{name}:{inner}", number
         elif isinstance(value, Real | np.bool_):
-            if not math.isfinite(value):
+            try:
+                number = float(value)
+            except OverflowError:
+                raise ValueError(f"the attribute {name!r} has a value that is too large for a double.") from None
+            if not math.isfinite(number):
                 raise ValueError(f"the attribute {name!r} has the value {value!r}; expected a finite number.")
-            yield name, float(value)
+            yield name, number
         else:
             raise TypeError(
                 f"the value at key {name!r} is of type {type(value).__name__}; expected a number, a string, a list of "

@@ -1,7 +1,8 @@
 """Seeds run by worker processes, watched by their parent: a signal, a hang and too much memory are seen from outside.
 
 A worker is this program again with ``--worker``; it takes ranges of seeds from its input and says a line before each
-call and after each program. Ten seconds without a line are a hang.
+call and after each program. Ten seconds of work without a line are a hang, and so is a minute by the clock: on a busy
+machine a worker may have to wait.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-SECONDS_A_CALL = 10.0
+SECONDS_A_CALL, SECONDS_BY_THE_CLOCK = 10.0, 60.0
 MOST_MEMORY = 2 << 30  # bytes that a worker may have in memory, of which Python and NumPy need a tenth
 _BATCH = 25  # seeds handed over at a time
 _MOST = 300  # different defects, after which a run ends
@@ -84,12 +85,30 @@ class _Worker:
         assert self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)
         self.buffer, self.seed, self.doing, self.last, self.heard = b"", -1, "start", -1, time.monotonic() + 60.0
+        self.worked = 0.0  # CPU seconds when it was last heard
 
     def hand_over(self, first: int, last: int) -> None:
         assert self.process.stdin is not None
         self.last = last
         self.process.stdin.write(f"{first} {last}\n".encode())
         self.process.stdin.flush()
+
+    def cpu_seconds(self) -> float:
+        try:
+            with open(f"/proc/{self.process.pid}/stat") as file:
+                user, system = file.read().rpartition(")")[2].split()[11:13]
+        except OSError:
+            return 0.0
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def hear(self) -> None:
+        self.heard, self.worked = time.monotonic(), self.cpu_seconds()
+
+    def hangs(self) -> bool:
+        silent = time.monotonic() - self.heard
+        if silent <= SECONDS_A_CALL:
+            return False
+        return silent > SECONDS_BY_THE_CLOCK or self.cpu_seconds() - self.worked > SECONDS_A_CALL
 
     def memory(self) -> int:
         try:
@@ -153,7 +172,7 @@ def watch(command: list[str], first_seed: int, programs: int | None, seconds: fl
                 name = signal.Signals(-code).name if code < 0 else f"exit status {code}"
                 dismiss(descriptor, f"the process died ({name})")
                 continue
-            made.heard = time.monotonic()
+            made.hear()
             *lines, made.buffer = (made.buffer + data).split(b"\n")
             for line in lines:
                 _note(json.loads(line), made, report)
@@ -164,7 +183,7 @@ def watch(command: list[str], first_seed: int, programs: int | None, seconds: fl
                         break
                     made.hand_over(*seeds)
         for descriptor, made in list(crews.items()):
-            if time.monotonic() - made.heard > SECONDS_A_CALL:
+            if made.hangs():
                 dismiss(descriptor, f"more than {SECONDS_A_CALL:.0f} s")
             elif made.memory() > MOST_MEMORY:
                 dismiss(descriptor, f"more than {MOST_MEMORY >> 20} MiB")

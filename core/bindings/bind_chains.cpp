@@ -4,7 +4,7 @@
 #include "bindings/field_arrays.hpp"
 #include "fields/bigram_chain.hpp"
 #include "fields/costly_chain.hpp"
-#include "fields/partial_chain.hpp"
+#include "fields/expected_chain.hpp"
 #include "fields/prediction.hpp"
 #include "fields/sparse_chain.hpp"
 
@@ -225,6 +225,21 @@ void bind_constrained(nb::module_& m) {
             },
             "chain"_a, "transitions"_a.noconvert(), "begin"_a.noconvert(), "end"_a.noconvert(),
             "allowed"_a.noconvert().none(), "candidates"_a.noconvert(), nb::keep_alive<1, 2>());
+
+    nb::class_<ExpectedChain, ConstrainedChain>(m, "ExpectedChain",
+                                                "The convex problem that meets that of partial labels at some weights.")
+        .def(nb::init<const PartialChain&>(), "partial"_a, nb::keep_alive<1, 2>())
+        .def(
+            "expect",
+            [](ExpectedChain& field, Vector<double> weights) {
+                check_weights(field, weights);
+                nb::gil_scoped_release release;
+                return field.expect(weights.data());
+            },
+            "weights"_a.noconvert(), "Expects the labels left open; returns the loss of partial labels there.")
+        .def("meet", &ExpectedChain::meet, "What was expected last becomes the truth.")
+        .def_prop_ro("some_known", &ExpectedChain::some_known, "Whether a sequence has no label left open.")
+        .def_prop_ro("entropy", &ExpectedChain::entropy, "Of the labels left open, under these weights.");
 }
 
 }  // namespace

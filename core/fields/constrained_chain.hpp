@@ -243,6 +243,11 @@ class ConstrainedChain : public ChainField {
         return {T, K, copy, copy + T * K, chain_.edge_step()};
     }
 
+    bool all_allowed() const {
+        return std::all_of(edge_mask_.begin(), edge_mask_.end(), [](double mask) { return mask == 0.0; }) &&
+               std::all_of(live_.begin(), live_.end(), [](char live) { return live != 0; });
+    }
+
     const char* live(Index i) const { return live_.data() + positions_before(i) * labels(); }
     bool allowed(Index from, Index to) const { return edge_mask_[from * labels() + to] == 0.0; }
 

@@ -30,6 +30,14 @@ class PartialChain final : public ConstrainedChain {
         }
     }
 
+    bool known(Index i) const { return known_[i] != 0; }  // whether all labels of the block are
+
+    // log Z(Y_i) and the compact marginals among the candidates.
+    double infer_among(Index i, const double* theta, double* m, Workspace& workspace) const {
+        auto& scratch = workspace.as<Scratch>();
+        return chain_.infer_by(scratch.oracle, i, within(i, theta, scratch), nullptr, m, scratch.edges);
+    }
+
     bool exact() const override { return false; }  // inference is, but nothing that follows from convexity holds
     Index table_size(Index i) const override { return 2 * Base::table_size(i); }
     void subtract_truth(Index, double*) const override {}
@@ -52,8 +60,7 @@ class PartialChain final : public ConstrainedChain {
         const double log_z = Base::infer(i, theta, m, workspace);
         if (known_[i]) return log_z - take_truth(i, theta, m);
         double* among = room(scratch.other, size);
-        const double log_z_among =
-            chain_.infer_by(scratch.oracle, i, within(i, theta, scratch), nullptr, among, scratch.edges);
+        const double log_z_among = infer_among(i, theta, among, workspace);
         axpy(size, -1.0, among, m);
         return log_z - log_z_among;
     }

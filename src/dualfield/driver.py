@@ -236,7 +236,7 @@ class Drive:
         whose = "its" if relaxed else "the"
         proven = f"the objective {relaxed}is proven to be within {relative:.1e} (relative) of {whose} optimum"
         if objection:
-            proven = f"‖∇P‖²/(2 l2) is {relative:.1e} of the objective P, but {objection}, so nothing is proven"
+            proven = self.run.unproven(relative, objection)
         if not self.run.certifies:
             proven = "it minimises no likelihood, so there is no certificate"
         if status in ("max_passes", "stopped", "stalled"):

@@ -57,7 +57,8 @@ class ChainCRF(ChainParameters, ChainModel):
         ``l1 ‖w‖₁ + l2/2 ‖w‖² + Σ_i c_i · (−log p(y_i | x_i))``
 
     and stops when the result is *proven* to be within ``tol`` (relative) of the minimum. With constraints, p is over
-    the allowed labellings only. (Where labels are known in part the objective is not convex, and nothing is proven.)
+    the allowed labellings only. (Where labels are known in part the objective is not convex, so no minimum of it is
+    proven: by OEG, only that of the convex problem which bounds it from above and meets it at the result.)
 
     Parameters
     ----------
@@ -65,8 +66,7 @@ class ChainCRF(ChainParameters, ChainModel):
         Strength of the penalty. CRFsuite's ``c2`` is ``l2/2``. Zero only with a positive ``l1``.
     solver : str or Solver
         "auto", the name of a method ("oeg", "sdca", "lbfgs", "sag", ...), or an object from ``dualfield.solvers``.
-        "auto" is OEG, or L-BFGS for very few sequences and for partial labels; ``solution_.message`` says which, and
-        why.
+        "auto" is OEG, or L-BFGS for very few sequences; ``solution_.message`` says which, and why.
     tol : float
         The relative duality gap to reach.
     max_passes : int
@@ -183,7 +183,7 @@ class ChainCRF(ChainParameters, ChainModel):
         y : sequences of labels
             Strings or integers, one per position. A label may also be a set (frozenset, list, tuple) of candidates, or
             None (or ``ignore_label``) where it is unknown: then the loss is that of all labellings left open, for
-            solvers on the primal.
+            OEG and solvers on the primal.
         sample_weight : array, shape (n,), optional
             Weight of each sequence's loss; zero is allowed. :func:`~dualfield.labels.sequence_weights` derives some
             from the labels.

@@ -105,6 +105,10 @@ class Field(ABC):
         change = w - self.centre
         return self.l1 * float(np.abs(change).sum()) + 0.5 * self.l2 * float(change @ change - w @ w)
 
+    def penalty(self, w: npt.NDArray[np.float64]) -> float:
+        """What the objective has beside the losses."""
+        return 0.5 * self.l2 * float(w @ w) + self._beyond_core(w)
+
     def hessian_product(self, weights: npt.ArrayLike, vector: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The Hessian at ``weights`` times ``vector``: ``l2 v + Σ_i c_i · Cov_w(F(x_i, ·)) v``."""
         core = self.core_with(frozenset({"Hessian-vector products"}))
@@ -122,6 +126,10 @@ class Field(ABC):
         """
         primal, dual, gap = self.core.relaxed_bound(self._checked(weights))
         return primal, dual, gap
+
+    def bounding_problem(self) -> Field:
+        """A convex problem that bounds an objective that is not convex."""
+        raise TypeError(f"{self.name} has no convex problems that bound it; only chains with partial labels have them.")
 
     @abstractmethod
     def with_l2(self, l2: float) -> Self:

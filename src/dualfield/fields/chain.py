@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualfield import _core
 from dualfield.core_arrays import check_sample_weight, frozen
 from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
 from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_label_count
@@ -23,7 +24,10 @@ __all__ = ["Chain", "frequent"]
 _FEW_SEQUENCES = 30
 _OFFERS_WITH_COSTS = EXACT - {"clique tables", "independent nodes", "decoding"}
 _OF_ALL_PAIRS = frozenset({"clique tables", "Hessian-vector products", *PER_CLIQUE})
-_OFFERS_OF_PARTIAL = frozenset({"marginals", "Hessian-vector products"})
+# The last three, of the convex problems that bound the objective.
+_OFFERS_OF_PARTIAL = frozenset(
+    {"marginals", "Hessian-vector products", "exact marginals", "entropy", "compact potentials"}
+)
 
 
 class Chain(Field):
@@ -40,7 +44,8 @@ class Chain(Field):
     With costs ``C`` it is ``p(y | x_i) ∝ exp(score(x_i, y) + Σ_t C(y_{i,t}, y_t))``, in training only: a sequence is
     learnt when wrong labels are less probable by as much as they cost (softmax-margin training).
     Where labels are known in part, ``p(y_i | x_i)`` sums over the labellings Y_i that they leave open: the loss is
-    ``log Z(x_i) − log Z(x_i; Y_i)``. It is not convex, so only solvers on the primal take it, and nothing is certified.
+    ``log Z(x_i) − log Z(x_i; Y_i)``. It is not convex, so its optimum is not certified. OEG minimises convex problems
+    that bound it, one after the other, each certified; solvers on the primal follow its gradient.
 
     Parameters
     ----------
@@ -179,18 +184,14 @@ class Chain(Field):
             self.instead = "use 'oeg', 'lbfgs', 'sag', 'saga', 'svrg' or 'sgd', or leave class_weight and costs out"
         if self.candidates is not None:
             self.name, self.offers, self.convex = "Chain with partial labels", _OFFERS_OF_PARTIAL, False
-            self.instead = "label every position, or use a solver on the primal such as 'lbfgs'"
+            self.instead = "label every position, or use solver='oeg' or one on the primal such as 'lbfgs'"
         masks: dict[str, Any] = {"allowed": self.allowed, "candidates": self.candidates, "costs": self.costs}
         self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2, **masks)
-        if self.candidates is None:
-            choice = _default_solver(len(self.encoded))
-        else:
-            choice = Choice("lbfgs", "with partial labels the objective is not convex, so it has no dual")
-        self.default_solver = choice
+        self.default_solver = _default_solver(len(self.encoded))
 
     def core_with(self, needs: frozenset[str]) -> Any:
         """The compiled problem; tables are of all pairs of labels, whether or not they have a weight."""
-        return getattr(self.core, "chain", self.core) if needs & _OF_ALL_PAIRS else self.core
+        return self.core.chain if needs & _OF_ALL_PAIRS and isinstance(self.core, _core.SparseChain) else self.core
 
     def with_l2(self, l2: float) -> Chain:
         """The same sequences under another penalty."""
@@ -215,6 +216,21 @@ class Chain(Field):
         other = copy(self)
         other.centre = None if centre is None else self._checked(centre).copy()
         other.default_solver = Choice("lbfgs", "it begins at the given weights")
+        return other
+
+    def bounding_problem(self) -> Chain:
+        """A convex problem that bounds that of partial labels, and meets it where its core is told to.
+
+        It has the same losses, but the truth ``F(x_i, y_i)`` is what some weights expect of the features over the
+        labellings that are left open. Its objective less ``core.entropy``, the entropy of these labellings, is nowhere
+        below the objective of partial labels, and equal to it at these weights. At first only the sequences count whose
+        labels are all known.
+        """
+        if self.candidates is None:
+            raise TypeError(f"{self.name} is convex: it needs no problems that bound it.")
+        other = copy(self)
+        other.core = _core.ExpectedChain(self.core)
+        other.name, other.offers, other.convex = "Chain with expected labels", _OFFERS_OF_PARTIAL, True
         return other
 
     def certifies(self, weights: npt.NDArray[np.float64]) -> tuple[Certificate, str]:

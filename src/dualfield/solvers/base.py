@@ -86,6 +86,10 @@ class Run(ABC):
         """Of which problem ``bound`` speaks, at the weights it was confirmed for; if of none, why not, as a clause."""
         return self.field.certifies(weights)
 
+    def unproven(self, relative: float, objection: str) -> str:
+        """What ``bound`` says where it does not speak of the optimum, as a clause."""
+        return f"‖∇P‖²/(2 l2) is {relative:.1e} of the objective P, but {objection}, so nothing is proven"
+
     @property
     def note(self) -> str:
         """What the method chose by itself and the user may want to know, as a clause; empty: nothing."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dualfield.fields import Field
 from dualfield.memory import check_memory
-from dualfield.solvers.base import MarginalsRun, Solver, check_count, check_number, compiled
+from dualfield.solvers.base import MarginalsRun, Run, Solver, check_count, check_number, compiled
 from dualfield.threads import thread_count
 
 __all__ = ["DualRun", "DualSolver", "Memory", "Sampling", "one_of"]
@@ -67,10 +67,10 @@ class DualSolver(Solver):
         """The compiled run, with duals in single or double precision."""
 
     @abstractmethod
-    def start_to(self, field: Field, seed: int, tol: float) -> DualRun:
+    def start_to(self, field: Field, seed: int, tol: float) -> Run:
         """Bind to a field; the first slices of work make the start."""
 
-    def start(self, field: Field, seed: int) -> DualRun:
+    def start(self, field: Field, seed: int) -> Run:
         """The same for any tolerance that duals in float32 reach."""
         return self.start_to(field, seed, math.inf)
 
@@ -198,7 +198,7 @@ class DualRun(MarginalsRun):
         """The ε of the start; NaN where it has none."""
         return float(self._core.epsilon)
 
-    def under_another_penalty(self, field: Field, seed: int) -> DualRun:
+    def under_another_penalty(self, field: Field, seed: int) -> Run:
         run = self.solver.start(field, seed).restore(self.arrays())
         run._core.begin_again(self.field.l2, self.field.l1)
         run.passes_done = 0

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from dualfield.fields import Field
-from dualfield.solvers.base import compiled
+from dualfield.solvers.base import Run, compiled
 from dualfield.solvers.dual import DualRun, DualSolver, one_of
+from dualfield.solvers.expectation import ExpectationRun
 
 __all__ = ["OEG"]
 
@@ -81,8 +82,10 @@ class OEG(DualSolver):
         """The compiled run, with duals in single or double precision."""
         return compiled("OEG", field, **self._options(field, seed, single), secant=self.step == "secant")
 
-    def start_to(self, field: Field, seed: int, tol: float) -> OEGRun:
+    def start_to(self, field: Field, seed: int, tol: float) -> Run:
         """Bind to a field; the first slices of work make the start."""
+        if not field.convex:
+            return ExpectationRun(self, field, seed, tol)
         return OEGRun(self, field, seed, self.single(field, tol))
 
 

@@ -119,7 +119,7 @@ def test_a_converged_run_says_what_is_proven_and_what_is_not() -> None:
     field = mostly_known()
     solution = solve(field, random_state=0)
     assert solution.status == "converged"
-    assert solution.message.startswith("OEG converged after")
+    assert solution.message.startswith("OEG reached tol after")
     assert "convex problems, which bounds the objective and meets it at these weights, is proven" in solution.message
     assert "but with partial labels the objective is not convex, so there may be lower optima" in solution.message
     assert solution.certificate == "none"

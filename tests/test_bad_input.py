@@ -70,7 +70,7 @@ BAD_X: dict[str, tuple[Any, type[Exception], str]] = {
     "a cube": ([np.ones((2, 2, 2))] * 3, ValueError, "sequence 0 is a 3-D array"),
     "complex numbers": ([np.eye(2), np.eye(2) * 1j, np.ones((1, 2))], TypeError, "sequence 1 is .* complex"),
     "one matrix": (np.eye(2), TypeError, r"X is one matrix.*wrap it as \[X\]"),
-    "one sequence of dicts": (DICTS[0], TypeError, r"sequence 0 is of type dict.*\[position\]"),
+    "one sequence of dicts": (DICTS[0], TypeError, r"X is a list of dicts.*wrap it as \[X\]"),
     "a string": ("text", TypeError, "X is of type str"),
     "nothing": (None, TypeError, "X is of type NoneType"),
     "a number": (3, TypeError, "X is of type int"),
@@ -155,7 +155,7 @@ def test_any_real_number_will_do(value: Any) -> None:
         ([0.0, 0.0, 0.0], "Every sample_weight is zero"),
         ([1.0, 1.0], r"one entry per sequence, 3 in all; got shape \(2,\)"),
         ([1.0] * 5, r"one entry per sequence, 3 in all; got shape \(5,\)"),
-        ([[1.0], [1.0], [1.0]], r"got shape \(3, 1\)"),
+        ([[1.0], [1.0], [1.0]], "one number for each sequence; got weights of positions"),
         ([], r"got shape \(0,\)"),
     ],
 )

@@ -169,8 +169,9 @@ def test_the_core_refuses_candidates_that_do_not_fit() -> None:
 
 def test_the_core_refuses_the_dual_of_partial_labels() -> None:
     field = _core.PartialChain(plain_core(), **masks(), candidates=np.ones((3, 2), bool))
+    problem = SimpleNamespace(core_with=lambda needs: field, n_blocks=2, l1=0.0, centre=None)
     with pytest.raises(ValueError, match="OEG needs exact inference"):
-        solvers.OEG().bind(SimpleNamespace(core=field, n_blocks=2, l1=0.0, centre=None), 0, False)  # type: ignore[arg-type]
+        solvers.OEG().bind(problem, 0, False)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="this field has no dual"):
         field.radius(0)
 

@@ -126,11 +126,11 @@ def test_resuming_is_as_if_it_had_never_stopped(solver: Solver, name: str) -> No
 
 @every_solver
 @some_problems
-def test_a_resumed_run_counts_its_own_passes(solver: Solver, name: str) -> None:
+def test_a_resumed_run_counts_its_own_passes_and_its_history_goes_on(solver: Solver, name: str) -> None:
     first = solve(problem(name), solver, tol=0.0, max_passes=2, random_state=3)
     second = solve(problem(name), solver, tol=0.0, max_passes=3, state=first.state)
     assert second.passes == 3
-    assert second.history["passes"].tolist() == [1.0, 2.0, 3.0]
+    assert second.history["passes"].tolist() == [3.0, 4.0, 5.0]
 
 
 def test_a_state_of_another_solver_is_refused() -> None:

@@ -269,8 +269,8 @@ def check_sequence_weight(sample_weight: npt.ArrayLike | None, n: int) -> npt.ND
     listed = isinstance(sample_weight, list | tuple) or (isinstance(sample_weight, np.ndarray) and sample_weight.ndim)
     if listed and any(isinstance(weight, list | tuple | np.ndarray) for weight in sample_weight):  # type: ignore[union-attr]
         raise ValueError(
-            "sample_weight must have one number for each sequence; got weights of positions. A sequence has one loss, "
-            "and with positions that count by fractions it would not be convex: weigh whole sequences (such as by "
+            "sample_weight must have one number for each sequence; got weights of positions, and with positions that "
+            "count by fractions the loss of a sequence would not be convex: weigh whole sequences (such as by "
             "dualfield.labels.sequence_weights(y)), or give class_weight or costs."
         )
     return check_sample_weight(sample_weight, n, "sequence")

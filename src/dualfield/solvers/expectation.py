@@ -58,8 +58,10 @@ class ExpectationRun(Run):
         self.problem = field.bounding_problem()
         self.anchor, self._at_anchor = self._nowhere(), math.inf
         self._passes_of_known = 0
-        self._inner: Run = solver.start_to(self.problem, seed, tol)
-        if not self.problem.core.some_known:
+        self._inner: Run
+        if self.problem.core.some_known:
+            self._inner = solver.start_to(self.problem, seed, tol)
+        else:
             self.begin_at(self.anchor)
 
     def _nowhere(self) -> npt.NDArray[np.float64]:

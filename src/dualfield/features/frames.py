@@ -151,7 +151,7 @@ def encode_docs(
     attributes : sequence of str
         The attributes of a token that are its columns, such as ``("text", "pos_")``.
     label : str, optional
-        The attribute that is the label, such as "tag_"; "ent" gives the tags of entities, as in ``B-ORG``.
+        The attribute that is the label, such as ``"tag_"``; ``"ent"`` gives the tags of entities, as in ``B-ORG``.
 
     Returns
     -------

@@ -71,7 +71,7 @@ class LabelPairs {
     std::vector<std::uint64_t> observed_;  // a bit for each pair of labels
 };
 
-// One chain: T x K potentials of nodes, and one for each of the pairs.
+// One chain: T x K potentials of nodes, and one for each of the pairs, of which a chain of one node has none.
 struct SparsePotentials {
     Index length;
     const LabelPairs& pairs;
@@ -84,7 +84,7 @@ struct SparsePotentials {
     ChainPotentials written_out(std::vector<double>& edges) const {
         const Index K = labels();
         edges.assign(K * K, 0.0);
-        for (Index i = 0; i < K; ++i)
+        for (Index i = 0; i < K && length > 1; ++i)  // a single node has no pairs
             for (Index s = pairs.row_start(i); s < pairs.row_start(i + 1); ++s) edges[i * K + pairs.to()[s]] = edge[s];
         return {length, K, node, edges.data(), 0};
     }
@@ -241,7 +241,7 @@ class SparseForwardBackward {
     double marginals_of_all_pairs(const SparsePotentials& chain, double* nodes, double* edge_sum) {
         const Index K = chain.labels();
         const double log_z = all_pairs_.marginals(chain.written_out(edges_), nodes, nullptr, room(sums_, K * K));
-        for (Index i = 0; i < K; ++i)
+        for (Index i = 0; i < K && chain.length > 1; ++i)
             for (Index s = chain.pairs.row_start(i); s < chain.pairs.row_start(i + 1); ++s)
                 edge_sum[s] = sums_[i * K + chain.pairs.to()[s]];
         return log_z;

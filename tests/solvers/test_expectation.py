@@ -13,7 +13,7 @@ from dualfield.solvers.expectation import ExpectationRun
 from tests.core.strategies import assert_close
 from tests.fields.test_partial_labels import FIELDS, enumerated, every_field, partial_chunks, partly, scales, weights
 from tests.written_out import WrittenOut
-from tests.zoo import chunk_sequences
+from tests.zoo import chunk_sequences, finish
 
 
 def enumerated_bound(field: fields.Chain, at: Any, w: Any) -> tuple[float, Any]:
@@ -72,10 +72,8 @@ def test_the_objective_never_rises_and_every_certificate_holds(name: str, accele
     assert isinstance(run, ExpectationRun)
     values = [field.primal(np.zeros(field.dimension))]
     for _ in range(60):
-        while not run.advance(1.0):
-            pass
-        while not run.confirm(1.0):
-            pass
+        finish(run.advance)
+        finish(run.confirm)
         primal, dual, gap = run.bound
         values.append(primal)
         assert primal == pytest.approx(enumerated(field, run.certified_weights())[0], rel=1e-10)

@@ -266,8 +266,8 @@ def _default_solver(n_sequences: int) -> Choice:
 
 def check_sequence_weight(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64] | None:
     """Return the weights of sequences as an array, or refuse them; those of positions with the reason."""
-    listed = isinstance(sample_weight, list | tuple) or (isinstance(sample_weight, np.ndarray) and sample_weight.ndim)
-    if listed and any(isinstance(weight, list | tuple | np.ndarray) for weight in sample_weight):  # type: ignore[union-attr]
+    rows: Any = sample_weight if isinstance(sample_weight, list | tuple | np.ndarray) else ()
+    if getattr(rows, "ndim", 1) > 0 and any(isinstance(weight, list | tuple | np.ndarray) for weight in rows):
         raise ValueError(
             "sample_weight must have one number for each sequence; got weights of positions, and with positions that "
             "count by fractions the loss of a sequence would not be convex: weigh whole sequences (such as by "

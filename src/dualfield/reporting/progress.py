@@ -20,7 +20,22 @@ from dualfield.driver import Progress
 __all__ = ["CountBar", "FitsBar", "ProgressBar"]
 
 
-class ProgressBar:
+class _Bar:
+    """A display that is there from ``with`` to the end of its block."""
+
+    _display: Display
+
+    def __enter__(self) -> Self:
+        self._display.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._display.stop()
+
+
+class ProgressBar(_Bar):
     """Shows pass, dual value, estimated relative gap and time left on standard error.
 
     Examples
@@ -41,15 +56,6 @@ class ProgressBar:
         )
         self._task = self._display.add_task("", total=1.0, passes=0, dual="–", gap="–", left="")
         self._first: tuple[float, float] | None = None  # log gap and seconds at the first pass
-
-    def __enter__(self) -> ProgressBar:
-        self._display.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._display.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Show the state after a pass."""
@@ -84,7 +90,7 @@ class ProgressBar:
         return max(fallen / (fallen + to_fall), passes), left
 
 
-class CountBar:
+class CountBar(_Bar):
     """Counts on standard error what is done of a long work, and foretells its end by the time taken so far.
 
     Examples
@@ -104,15 +110,6 @@ class CountBar:
         self._task = self._display.add_task("", total=total, left="")
         self._total = total
         self._start = time.perf_counter()
-
-    def __enter__(self) -> Self:
-        self._display.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._display.stop()
 
     def show(self, done: int) -> None:
         """Say that so much is done."""

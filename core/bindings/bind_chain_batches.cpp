@@ -3,11 +3,10 @@
 
 #include <optional>
 
-#include "bindings/arrays.hpp"
+#include "bindings/span_arrays.hpp"
 #include "oracles/chain_batch.hpp"
 #include "oracles/chain_kbest.hpp"
 #include "oracles/chain_sampling.hpp"
-#include "oracles/chain_spans.hpp"
 
 namespace dualfield {
 namespace {
@@ -147,22 +146,16 @@ class BoundBatch {
     }
 
     auto span_probabilities(Vector<std::int32_t> kinds, Input<std::int8_t, 2> steps, Input<Index, 2> spans) {
-        const Index K = kinds.shape(0), count = spans.shape(0);
-        require(K == batch_.labels && static_cast<Index>(steps.shape(0)) == K + 1 &&
-                    static_cast<Index>(steps.shape(1)) == K && spans.shape(1) == 4,
-                "kinds must be K, steps (K + 1) x K, spans rows of (chain, begin, end, kind)");
-        for (Index k = 0; k < K; ++k)
-            require(kinds.data()[k] >= -1 && kinds.data()[k] < K, "kinds must be -1 or below the number of labels");
-        const SpanRules rules(K, kinds.data(), steps.data());
-        require(rules.sound(), "the steps do not go with the kinds");
+        const Index count = spans.shape(0);
+        const SpanRules rules = rules_of(kinds, steps);
+        require(rules.labels() == batch_.labels && spans.shape(1) == 4,
+                "kinds must be K, spans rows of (chain, begin, end, kind)");
         std::vector<Index> first(extent(batch_.chains + 1), count);
         for (Index s = count - 1; s >= 0; --s) {
             const Index* span = spans.data() + 4 * s;
             require(0 <= span[0] && span[0] < batch_.chains && (s == count - 1 || span[0] <= span[4]),
                     "spans must be ordered by chain");
-            require(0 <= span[1] && span[1] < span[2] && span[2] <= batch_.length(span[0]) && 0 <= span[3] &&
-                        span[3] < rules.kinds(),
-                    "a span reaches outside its chain");
+            check_span(rules, batch_.length(span[0]), span + 1);
             first[extent(span[0])] = s;
         }
         for (Index chain = batch_.chains - 1; chain >= 0; --chain)

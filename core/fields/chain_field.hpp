@@ -44,6 +44,36 @@ class FreeChain : public ChainField {
                             double* m, std::vector<double>& edges) const = 0;
 };
 
+// A field with the weights and the blocks of a chain that it is made of, which must live as long.
+template <class Inner>
+class OverChain : public ChainField {
+   public:
+    explicit OverChain(const Inner& chain) : chain_(chain) {}
+
+    bool labelled() const override { return chain_.labelled(); }
+    Index blocks() const override { return chain_.blocks(); }
+    Index dimension() const override { return chain_.dimension(); }
+    Index labels() const override { return chain_.labels(); }
+    double l2() const override { return chain_.l2(); }
+    double sample_weight(Index i) const override { return chain_.sample_weight(i); }
+    Index positions_before(Index i) const override { return chain_.positions_before(i); }
+    using ChainField::apply, ChainField::for_each_range_of;
+    void apply(double* w, double a, const Direction& direction, const Part& part) const override {
+        chain_.apply(w, a, direction, part);
+    }
+    double product(const double* w, const Direction& direction, const Part& part) const override {
+        return chain_.product(w, direction, part);
+    }
+    void for_each_range_of(Index i, RangeBody body, const Part& part) const override {
+        chain_.for_each_range_of(i, body, part);
+    }
+    void for_each_range(RangeBody body) const override { chain_.for_each_range(body); }
+    double radius_bound(Index i) const override { return chain_.radius_bound(i); }
+
+   protected:
+    const Inner& chain_;
+};
+
 // A chain of attributes of nodes alone, which SparseChain is made of: see chain.hpp for packed vectors.
 class PlainChain : public FreeChain {
    public:

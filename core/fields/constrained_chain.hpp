@@ -22,21 +22,14 @@ struct AllowedLabels {
     const bool* positions;    // all positions x K; null: every label everywhere
 };
 
-class ConstrainedChain : public ChainField {
+class ConstrainedChain : public OverChain<FreeChain> {
    public:
     // Needs the chain as long as it lives, the masks only now. Throws where a block has no allowed labelling.
     ConstrainedChain(const FreeChain& chain, const AllowedLabels& allowed)
         : ConstrainedChain(chain, allowed, chain.labelled()) {}
 
-    bool labelled() const override { return chain_.labelled(); }
-    Index blocks() const override { return chain_.blocks(); }
-    Index dimension() const override { return chain_.dimension(); }
-    Index labels() const override { return chain_.labels(); }
     Index compact_size(Index i) const override { return chain_.compact_size(i); }
     Index table_size(Index i) const override { return chain_.table_size(i); }
-    double l2() const override { return chain_.l2(); }
-    double sample_weight(Index i) const override { return chain_.sample_weight(i); }
-    Index positions_before(Index i) const override { return chain_.positions_before(i); }
 
     void score(Index i, const double* w, double* theta) const override { chain_.score(i, w, theta); }
     void project(Direction& direction, double* theta) const override { chain_.project(direction, theta); }
@@ -44,19 +37,8 @@ class ConstrainedChain : public ChainField {
     void subtract_truth(Index i, double* m) const override { chain_.subtract_truth(i, m); }
     double true_score(Index i, const double* theta) const override { return chain_.true_score(i, theta); }
     double pull(Index i, const double* m, Direction& direction) const override { return chain_.pull(i, m, direction); }
-    void apply(double* w, double a, const Direction& direction, const Part& part) const override {
-        chain_.apply(w, a, direction, part);
-    }
-    double product(const double* w, const Direction& direction, const Part& part) const override {
-        return chain_.product(w, direction, part);
-    }
-    void for_each_range_of(Index i, RangeBody body, const Part& part) const override {
-        chain_.for_each_range_of(i, body, part);
-    }
-    void for_each_range(RangeBody body) const override { chain_.for_each_range(body); }
     void compact(Index i, const double* table, double* m) const override { chain_.compact(i, table, m); }
     Segments segments(Index i) const override { return chain_.segments(i); }
-    double radius_bound(Index i) const override { return chain_.radius_bound(i); }
     void differentiate(Index i, const double* table, const double* dtheta, double* dm,
                        std::vector<double>& scratch) const override {
         chain_.differentiate(i, table, dtheta, dm, scratch);
@@ -194,7 +176,7 @@ class ConstrainedChain : public ChainField {
 
     // starting: whether a dual method may start here.
     ConstrainedChain(const FreeChain& chain, const AllowedLabels& allowed, bool starting)
-        : chain_(chain), edge_mask_(chain.labels() * chain.labels(), 0.0) {
+        : OverChain(chain), edge_mask_(chain.labels() * chain.labels(), 0.0) {
         const Index K = labels();
         for (Index k = 0; k < K * K; ++k)
             if (!allowed.transitions[k]) edge_mask_[k] = kImpossible;
@@ -250,8 +232,6 @@ class ConstrainedChain : public ChainField {
 
     const char* live(Index i) const { return live_.data() + positions_before(i) * labels(); }
     bool allowed(Index from, Index to) const { return edge_mask_[from * labels() + to] == 0.0; }
-
-    const FreeChain& chain_;
 
    private:
     // What the uniform distribution gives to a block's true labels: for initial_entropy.

@@ -10,21 +10,15 @@
 
 namespace dualfield {
 
-class SparseChain final : public ChainField {
+class SparseChain final : public OverChain<PlainChain> {
    public:
     // Needs the chain as long as it lives.
-    explicit SparseChain(const PlainChain& chain) : chain_(chain), pairs_(chain.labels(), chain.shape().transitions) {}
+    explicit SparseChain(const PlainChain& chain)
+        : OverChain(chain), pairs_(chain.labels(), chain.shape().transitions) {}
 
     const PlainChain& chain() const { return chain_; }
 
-    bool labelled() const override { return chain_.labelled(); }
-    Index blocks() const override { return chain_.blocks(); }
-    Index dimension() const override { return chain_.dimension(); }
-    Index labels() const override { return chain_.labels(); }
     Index compact_size(Index i) const override { return nodes(i) + std::max(transitions(i), kRoom); }
-    double l2() const override { return chain_.l2(); }
-    double sample_weight(Index i) const override { return chain_.sample_weight(i); }
-    Index positions_before(Index i) const override { return chain_.positions_before(i); }
     bool scores_potentials() const override { return true; }
 
     ChainPotentials potentials(Index i, const double* theta, std::vector<double>& edges) const override {
@@ -42,16 +36,6 @@ class SparseChain final : public ChainField {
     double pull(Index i, const double* m, Direction& direction) const override {
         return chain_.pull_packed(i, m, direction);
     }
-    void apply(double* w, double a, const Direction& direction, const Part& part) const override {
-        chain_.apply(w, a, direction, part);
-    }
-    double product(const double* w, const Direction& direction, const Part& part) const override {
-        return chain_.product(w, direction, part);
-    }
-    void for_each_range_of(Index i, RangeBody body, const Part& part) const override {
-        chain_.for_each_range_of(i, body, part);
-    }
-    void for_each_range(RangeBody body) const override { chain_.for_each_range(body); }
 
     // Transitions stay: those without a weight have potential zero.
     void center(Index i, double* theta) const override {
@@ -101,7 +85,6 @@ class SparseChain final : public ChainField {
         add_labelling(i, rarest.data(), 1.0, m);
         subtract_truth(i, m);
     }
-    double radius_bound(Index i) const override { return chain_.radius_bound(i); }
     void uniform(Index i, double* m) const override {
         const double K = static_cast<double>(labels());
         std::fill(m, m + nodes(i), 1.0 / K);
@@ -140,7 +123,6 @@ class SparseChain final : public ChainField {
         for_each_place(i, y, [&](Index place) { m[place] += a; });
     }
 
-    const PlainChain& chain_;
     LabelPairs pairs_;
 };
 

@@ -24,6 +24,7 @@ NAVIGATION = {
     "Guides": [
         "templates",
         "formats",
+        "out-of-core",
         "label-knowledge",
         "evaluating",
         "looking-inside",
@@ -52,6 +53,7 @@ NAVIGATION = {
         "reference/labels",
         "reference/models",
         "reference/files",
+        "reference/partitions",
         "reference/inspection",
         "reference/datasets",
         "reference/compat",

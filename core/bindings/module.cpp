@@ -20,6 +20,7 @@ void bind_text(nanobind::module_& m);
 void bind_tagging(nanobind::module_& m);
 void bind_attributes(nanobind::module_& m);
 void bind_attribute_files(nanobind::module_& m);
+void bind_name_lists(nanobind::module_& m);
 void bind_model_checks(nanobind::module_& m);
 void bind_methods(nanobind::module_& m);
 
@@ -61,6 +62,7 @@ NB_MODULE(DUALFIELD_MODULE, m) {
     dualfield::bind_tagging(m);
     dualfield::bind_attributes(m);
     dualfield::bind_attribute_files(m);
+    dualfield::bind_name_lists(m);
     dualfield::bind_model_checks(m);
     dualfield::bind_methods(m);
 }

@@ -6,6 +6,7 @@ make it read beyond the end of an array, so arrays of indices are read-only, and
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +43,8 @@ def contiguous(values: npt.ArrayLike, dtype: type[Number], name: str = "the arra
 
 def frozen(values: npt.ArrayLike, dtype: type[Number]) -> npt.NDArray[Number]:
     """The same, read-only: a copy, unless it is read-only already and a view of nothing that can be written.
+
+    A file that is mapped for reading counts as such; whoever changes or shortens it meanwhile breaks this program.
 
     Examples
     --------
@@ -87,4 +90,6 @@ def _can_be_written(array: npt.NDArray[Any]) -> bool:
         if owner.flags.writeable:
             return True
         owner = owner.base
+    if isinstance(owner, mmap):
+        return not memoryview(owner).readonly
     return not (owner is None or isinstance(owner, bytes | memoryview))

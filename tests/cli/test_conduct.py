@@ -20,7 +20,7 @@ from dualfield.io import write_columns
 from dualfield.memory import DoesNotFit
 
 Run = Callable[..., tuple[int, str, str]]
-COMMANDS = ("train", "tag", "eval", "inspect", "convert", "demo")
+COMMANDS = ("train", "encode", "tag", "eval", "inspect", "convert", "demo")
 START = [sys.executable, "-c", "from dualfield.cli import main; main()"]
 
 

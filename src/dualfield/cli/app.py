@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "command_line", "run"]
 
 # In which module each command is, and as what.
 COMMANDS = {
+    "encode": ("encode", "encode"),
     "train": ("train", "train"),
     "tag": ("tag", "tag"),
     "eval": ("evaluate", "evaluate"),

@@ -22,7 +22,7 @@ from dualfield.io.atomic import PathLike
 from dualfield.io.column_layout import column_layout
 from dualfield.io.content import open_text, read_content
 
-__all__ = ["Sentence", "read_columns", "read_tokens", "write_columns"]
+__all__ = ["Sentence", "parse_tokens", "read_columns", "read_tokens", "write_columns"]
 
 _BLANKS = " \t\n\r\f\v"
 _SPLIT = re.compile(f"[{_BLANKS}]+")
@@ -96,15 +96,23 @@ def read_tokens(
     >>> tokens.n_sentences, tokens.column(0), tokens.lines.tolist()
     (2, ['the', 'cat', 'it'], [1, 4])
     """
-    layout = column_layout(format, separator, comment, docstart)
+    column_layout(format, separator, comment, docstart)
     name, content = read_content(path_or_file, encoding)
+    tokens = parse_tokens(name, content, 1, format=format, separator=separator, comment=comment, docstart=docstart)
+    if tokens is None:
+        raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
+    return tokens
+
+
+def parse_tokens(name: str, content: bytes, first_line: int, **layout: Any) -> Tokens | None:
+    """What :func:`read_tokens` returns, of UTF-8 bytes that begin on some line; None where there is no sentence."""
     try:
-        tokens, _ = _core.read_columns(content, **layout, keep=0, tolerant=False, first_line=1)
+        tokens, _ = _core.read_columns(
+            content, **column_layout(**layout), keep=0, tolerant=False, first_line=first_line
+        )
     except ValueError as error:
         raise ValueError(f"{name}, {error}") from None
-    if tokens.n_sentences == 0:
-        raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
-    return Tokens(tokens)
+    return Tokens(tokens) if tokens.n_sentences else None
 
 
 def read_columns(

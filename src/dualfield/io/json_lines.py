@@ -31,7 +31,14 @@ from dualfield.io.atomic import PathLike
 from dualfield.io.content import open_text, read_content
 from dualfield.labels.encoded_labels import EncodedLabels
 
-__all__ = ["JsonSequences", "attribute_lists", "parse_json_line", "read_json_lines", "write_json_lines"]
+__all__ = [
+    "JsonSequences",
+    "attribute_lists",
+    "parse_json_line",
+    "parse_json_lines",
+    "read_json_lines",
+    "write_json_lines",
+]
 
 Kind = Literal["tokens", "features"]
 _MOST_NESTED = 100
@@ -145,8 +152,16 @@ def read_json_lines(path_or_file: PathLike | IO[Any], *, encoding: str = "utf-8"
     [[('the', 'D'), ('cat', 'N')]]
     """
     name, content = read_content(path_or_file, encoding)
+    found = parse_json_lines(name, content)
+    if found is None:
+        raise ValueError(f"{name} has no sequences; expected one JSON object a line.")
+    return found
+
+
+def parse_json_lines(name: str, content: bytes, first_line: int = 1) -> JsonSequences | None:
+    """What :func:`read_json_lines` returns, of UTF-8 bytes that begin on a line of a file; None where all is blank."""
     parsed: list[tuple[int, dict[str, Any], Kind]] = []
-    for number, line in enumerate(content.split(b"\n"), 1):
+    for number, line in enumerate(content.split(b"\n"), first_line):
         if not line.strip():
             continue
         record, kind = parse_json_line(name, number, line)
@@ -164,7 +179,7 @@ def read_json_lines(path_or_file: PathLike | IO[Any], *, encoding: str = "utf-8"
                 )
         parsed.append((number, record, kind))
     if not parsed:
-        raise ValueError(f"{name} has no sequences; expected one JSON object a line.")
+        return None
     kind = parsed[0][2]
     records = [record for _, record, _ in parsed]
     weights = np.array([float(record.get("weight", 1.0)) for record in records])

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dualfield.nested import SEQUENCES, Key, Wording, check_offsets, chosen_groups, gather, integers
 
-__all__ = ["EncodedLabels", "encode_labels", "label_lists", "label_type", "sorted_classes"]
+__all__ = ["EncodedLabels", "distinct_labels", "encode_labels", "label_lists", "label_type", "sorted_classes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +151,24 @@ def encode_labels(
         map(code_of.get, chain.from_iterable(sequences), repeat(-1)), np.int32, sum(map(len, sequences))
     )
     return known, codes
+
+
+def distinct_labels(
+    y: Any, lengths: npt.ArrayLike, words: Wording = SEQUENCES
+) -> tuple[list[Any], npt.NDArray[np.int32]]:
+    """The different labels of a part of the data, and the number of each position's label among them.
+
+    A part may have a single label; that all have two is checked where there are all.
+    """
+    sequences = label_lists(y, lengths, words)
+    if isinstance(y, EncodedLabels):
+        used, inverse = np.unique(y.codes, return_inverse=True)
+        return [y.names[code] for code in used.tolist()], inverse.astype(np.int32)
+    _common_type(sequences, words)
+    numbers: dict[Any, int] = {}
+    plain = (label if isinstance(label, str) else int(label) for label in chain.from_iterable(sequences))
+    codes = np.array([numbers.setdefault(label, len(numbers)) for label in plain], np.int32)
+    return list(numbers), codes
 
 
 def label_lists(y: Any, lengths: npt.ArrayLike, words: Wording = SEQUENCES) -> list[Any]:

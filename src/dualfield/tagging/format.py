@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from dualfield.models.recipe import FileLayout
 from dualfield.tagging.answers import Wanted
+from dualfield.tagging.chunks import Chunk
 from dualfield.tagging.content import AttributeFile, TokenFile
 from dualfield.tagging.task import Counts, Task
 
@@ -27,17 +29,31 @@ class Format(ABC):
         Of "tokens" and "attributes": what its files may hold.
     unlabelled : str
         What to say of a file without labels where they are needed; it follows the name of the file.
+    in_pieces : bool
+        Whether files can be read in pieces, by :meth:`cut` and :meth:`parse`; otherwise they are read whole.
+    sequence_end : str
+        What ends a sequence, in messages.
     """
 
     name: ClassVar[str]
     holds: ClassVar[frozenset[str]]
     unlabelled: ClassVar[str] = "has no labels, which training needs."
+    in_pieces: ClassVar[bool] = False
+    sequence_end: ClassVar[str] = "a blank line"
 
     @abstractmethod
     def read(
         self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None
     ) -> TokenFile | AttributeFile:
         """Read a whole file; of attributes, those that ``vocabulary`` has, if it is given."""
+
+    def cut(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:
+        """The same bytes, cut only between sequences: see :mod:`dualfield.tagging.chunks`."""
+        raise NotImplementedError(f"format {self.name} does not say how to cut files.")
+
+    def parse(self, path: str, text: bytes, layout: FileLayout, first_line: int) -> TokenFile | AttributeFile | None:
+        """Some whole sequences of a file, as UTF-8, the first on line ``first_line``; None: there are none."""
+        raise NotImplementedError(f"format {self.name} does not say how to read pieces of files.")
 
     @abstractmethod
     def write(self, content: TokenFile | AttributeFile, path: str) -> None:

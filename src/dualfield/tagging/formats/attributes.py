@@ -7,11 +7,12 @@ stream.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from dualfield import io
 from dualfield.tagging.answers import Placement, answers, blocks_of, record_of
-from dualfield.tagging.chunks import whole_sentences
+from dualfield.tagging.chunks import Chunk, whole_sentences
 from dualfield.tagging.content import ATTRIBUTES, AttributeFile, TokenFile, shown
 from dualfield.tagging.format import Format
 from dualfield.tagging.stream import label_stream
@@ -29,9 +30,19 @@ class Attributes(Format):
 
     name: ClassVar[str] = "attributes"
     holds: ClassVar[frozenset[str]] = frozenset({ATTRIBUTES})
+    in_pieces: ClassVar[bool] = True
 
     def read(self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None) -> AttributeFile:
         return AttributeFile(path, *io.read_weighted_attributes(path, vocabulary=vocabulary, encoding=encoding))
+
+    def cut(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:
+        return whole_sentences(pieces)
+
+    def parse(self, path: str, text: bytes, layout: FileLayout, first_line: int) -> AttributeFile | None:
+        from dualfield.io.attributes import parse_attributes
+
+        X, y, weights = parse_attributes(shown(path), text, None, first_line)
+        return AttributeFile(path, X, y, weights) if len(X) else None
 
     def write(self, content: TokenFile | AttributeFile, path: str) -> None:
         assert isinstance(content, AttributeFile)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from dualfield import io
 from dualfield.io.column_layout import column_layout
 from dualfield.models.recipe import FileLayout, Recipe
 from dualfield.tagging.answers import Wanted
-from dualfield.tagging.chunks import whole_sentences
+from dualfield.tagging.chunks import Chunk, whole_sentences
 from dualfield.tagging.content import TOKENS, AttributeFile, TokenFile, shown
 from dualfield.tagging.format import Format
 from dualfield.tagging.stream import label_stream
@@ -25,6 +26,7 @@ class Columns(Format):
     name: ClassVar[str] = "columns"
     holds: ClassVar[frozenset[str]] = frozenset({TOKENS})
     unlabelled: ClassVar[str] = "has one column; training needs a word and, in the last column, its label."
+    in_pieces: ClassVar[bool] = True
 
     def check(self, layout: FileLayout, docstart: str | None = None) -> None:
         column_layout(*layout)
@@ -33,6 +35,15 @@ class Columns(Format):
         options: dict[str, Any] = layout._asdict()
         tokens = io.read_tokens(path, encoding=encoding, **options)
         return TokenFile(path, tokens, self._label(tokens.n_columns))
+
+    def cut(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:
+        return whole_sentences(pieces)
+
+    def parse(self, path: str, text: bytes, layout: FileLayout, first_line: int) -> TokenFile | None:
+        from dualfield.io.columns import parse_tokens
+
+        tokens = parse_tokens(shown(path), text, first_line, **layout._asdict())
+        return None if tokens is None else TokenFile(path, tokens, self._label(tokens.n_columns))
 
     def _label(self, width: int) -> int | None:
         return width - 1 if width > 1 else None

@@ -20,6 +20,7 @@ from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:
     from dualfield.features import Vocabulary
+    from dualfield.io import JsonSequences
     from dualfield.models.recipe import FileLayout
 
 __all__ = ["FORMAT", "JsonLines"]
@@ -31,15 +32,22 @@ class JsonLines(Format):
     name: ClassVar[str] = "jsonl"
     holds: ClassVar[frozenset[str]] = frozenset({TOKENS, ATTRIBUTES})
     unlabelled: ClassVar[str] = 'has no labels; add "labels": [...] to every line.'
+    in_pieces: ClassVar[bool] = True
+    sequence_end: ClassVar[str] = "a line break"
 
     def read(
         self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None
     ) -> TokenFile | AttributeFile:
-        data = io.read_json_lines(path, encoding=encoding)
-        if data.kind == "features":
-            return AttributeFile(path, data.encoded(vocabulary), data.encoded_labels(), data.weights)
-        tokens = data.tokens()
-        return TokenFile(path, tokens, None if data.labels is None else tokens.n_columns - 1, data.weights)
+        return _content(path, io.read_json_lines(path, encoding=encoding), vocabulary)
+
+    def cut(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:
+        return whole_lines(pieces)
+
+    def parse(self, path: str, text: bytes, layout: FileLayout, first_line: int) -> TokenFile | AttributeFile | None:
+        from dualfield.io.json_lines import parse_json_lines
+
+        data = parse_json_lines(shown(path), text, first_line)
+        return None if data is None else _content(path, data)
 
     def write(self, content: TokenFile | AttributeFile, path: str) -> None:
         if isinstance(content, AttributeFile):
@@ -73,6 +81,14 @@ class JsonLines(Format):
                 return line, 0, [str(error)]
 
         return label_stream(task, _lines, "a line break", label, "sequences; expected one JSON object a line")
+
+
+def _content(path: str, data: JsonSequences, vocabulary: Vocabulary | None = None) -> TokenFile | AttributeFile:
+    """What the sequences of a file hold."""
+    if data.kind == "features":
+        return AttributeFile(path, data.encoded(vocabulary), data.encoded_labels(), data.weights)
+    tokens = data.tokens()
+    return TokenFile(path, tokens, None if data.labels is None else tokens.n_columns - 1, data.weights)
 
 
 def _tagged(task: Task, name: str, number: int, line: bytes) -> bytes:

@@ -6,7 +6,8 @@ same sequences in one process, in turns, so that both meet the same load. Printe
 
 * one address: ``tag`` of dicts; the same, then ``marginal`` of each token's label; ``tag`` of an ``ItemSequence``;
 * one token with one attribute;
-* opening a large generated model, about 37 MB, read and, for dualfield, also mapped;
+* opening a large generated model, about 37 MB, read and, for dualfield, also mapped, and the same as a model file of
+  dualfield;
 * cold start: a process that imports, opens the small model and tags one address; wall time and peak memory, and those
   of Python without either.
 
@@ -109,6 +110,8 @@ def features(token: str) -> dict[str, Any]:
 def train(folder: Path, turns: int) -> dict[str, int]:
     import pycrfsuite
 
+    from dualfield.models import read_crfsuite_model
+
     trainer = pycrfsuite.Trainer(verbose=False)
     for x, y in addresses(2000, 1):
         trainer.append(x, y)
@@ -121,6 +124,7 @@ def train(folder: Path, turns: int) -> dict[str, int]:
         trainer.append(xs, [rng.choice(LABELS) for _ in xs])
     trainer.set_params({"max_iterations": 1})
     trainer.train(str(folder / "large"))
+    read_crfsuite_model(folder / "large").save(folder / "large.safetensors")
     return {name: os.path.getsize(folder / name) for name in ("small", "large")}
 
 
@@ -166,13 +170,18 @@ def measure(folder: Path, turns: int) -> dict[str, dict[str, float]]:
         seconds = in_turns(calls, turns)
         found[row] = {name: 1e6 * value / SEQUENCES for name, value in seconds.items()}
 
-    def opened(name: str, **options: Any) -> None:
-        modules[name].Tagger().open(str(folder / "large"), **options)
+    def opened(name: str, file: str, mapped: bool = False) -> None:
+        modules[name].Tagger().open(str(folder / file), **({"mapped": True} if mapped else {}))
 
-    for row, options in (("opening the large model, ms", {}), ("the same, mapped, ms", {"mapped": True})):
+    for row, file, mapped in (
+        ("opening the large model, ms", "large", False),
+        ("the same, mapped, ms", "large", True),
+        ("as a file of dualfield, ms", "large.safetensors", False),
+        ("as a file of dualfield, mapped, ms", "large.safetensors", True),
+    ):
         calls = {
-            "python-crfsuite": partial(opened, "python-crfsuite"),
-            "dualfield": partial(opened, "dualfield", **options),
+            "python-crfsuite": partial(opened, "python-crfsuite", "large"),
+            "dualfield": partial(opened, "dualfield", file, mapped),
         }
         seconds = in_turns(calls, max(5, turns // 4))
         found[row] = {name: 1e3 * value for name, value in seconds.items()}

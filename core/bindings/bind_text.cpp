@@ -6,6 +6,7 @@
 #include <array>
 
 #include "bindings/arrays.hpp"
+#include "tagging/name_index.hpp"
 #include "text/column_reader.hpp"
 #include "text/encoder.hpp"
 
@@ -30,16 +31,33 @@ Output<T, 1> owned(std::vector<T>&& values) {
 
 // ---- names ------------------------------------------------------------------------------------------------------
 
-// A name that occurs twice is kept once, so the caller sees it in the length. The table is a view of the arrays.
-SharedTable names_of(Vector<std::uint8_t> bytes, Vector<std::int64_t> bounds) {
+// Names one after the other, and where each begins.
+std::pair<std::string_view, std::span<const std::int64_t>> checked_names(Vector<std::uint8_t> bytes,
+                                                                         Vector<std::int64_t> bounds) {
     const std::size_t n = bounds.shape(0);
     require(n >= 1 && bounds.data()[0] == 0, "bounds must begin with 0");
     bool ordered = true;
     for (std::size_t k = 1; k < n; ++k) ordered &= bounds.data()[k] >= bounds.data()[k - 1];
     require(ordered, "bounds must not decrease");
     require(bounds.data()[n - 1] == static_cast<std::int64_t>(bytes.shape(0)), "bounds must end where the bytes do");
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.shape(0));
-    return std::make_shared<StringTable>(text, std::span(bounds.data(), n));
+    return {{reinterpret_cast<const char*>(bytes.data()), bytes.shape(0)}, std::span(bounds.data(), n)};
+}
+
+// A name that occurs twice is kept once, so the caller sees it in the length. The table is a view of the arrays.
+SharedTable names_of(Vector<std::uint8_t> bytes, Vector<std::int64_t> bounds) {
+    const auto [text, checked] = checked_names(bytes, bounds);
+    return std::make_shared<StringTable>(text, checked);
+}
+
+auto index_of(Vector<std::uint8_t> bytes, Vector<std::int64_t> bounds) {
+    const auto [text, checked] = checked_names(bytes, bounds);
+    text::checked_code(checked.size() - 1);
+    std::vector<std::int32_t> index;
+    {
+        nb::gil_scoped_release release;
+        index = tagging::name_index(text, checked);
+    }
+    return owned(std::move(index));
 }
 
 auto names_arrays(const StringTable& table) {
@@ -250,6 +268,8 @@ void bind_text(nb::module_& m) {
         .def("__len__", &StringTable::size)
         .def("arrays", &names_arrays, "(bytes, bounds)")
         .def("strings", &names_strings);
+    m.def("name_index", &index_of, "bytes"_a.noconvert(), "bounds"_a.noconvert(),
+          "The index of names that model files have; see core/tagging/name_index.hpp.");
     nb::class_<Tokens>(m, "Tokens", "The sentences of a column file.")
         .def(
             "__init__",

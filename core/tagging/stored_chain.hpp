@@ -1,12 +1,16 @@
 // A chain model of a dualfield model file: names of attributes in one text, and weights by attribute and label.
 //
-// The hash table over the names is made when the model is opened, in one pass. Arrays are used where they lie.
+// Arrays are used where they lie. With the file's own index of names opening looks at the sizes and the transitions
+// only, whatever the number of attributes; what a look-up reads is compared with the bounds then, and read once, so that
+// a file that changes while it is mapped can give wrong labels but not lead out of its memory. A file of a version
+// without the index gets a hash table when it is opened, in one pass over its names.
 #pragma once
 
 #include <span>
 #include <string_view>
 
 #include "tagging/attribute_model.hpp"
+#include "tagging/name_index.hpp"
 #include "text/string_table.hpp"
 
 namespace dualfield::tagging {
@@ -20,6 +24,8 @@ struct StoredArrays {
     bool observed;
     std::span<const char> text;
     std::span<const std::int64_t> offsets;
+    bool indexed;
+    std::span<const std::int32_t> index;  // of the names, where `indexed`
     bool bias, begin, end;
     std::span<const char> allowed_transitions, allowed_begin, allowed_end;  // empty: everything is allowed
 };
@@ -37,12 +43,10 @@ class StoredChain final : public AttributeModel {
         if (weights() != expected)
             throw Damage("it should have " + std::to_string(expected) + " weights but has " +
                          std::to_string(weights()));
-        for (std::size_t i = 0; i < expected; ++i)
-            if (!std::isfinite(weight(i))) throw Damage("some weights are not finite");
         std::int64_t before = -1;
         for (const std::int32_t flat : arrays.transitions) {
             if (flat <= before || static_cast<std::size_t>(flat) >= K * K) throw Damage("its transitions are damaged");
-            transitions_.weights[static_cast<std::size_t>(flat)] = weight(place++);
+            transitions_.weights[static_cast<std::size_t>(flat)] = finite_weight(place++);
             before = flat;
         }
         for (const auto& [is_there, row] :
@@ -50,7 +54,7 @@ class StoredChain final : public AttributeModel {
               std::pair{arrays.end, &transitions_.end}}) {
             if (!is_there) continue;
             row->resize(K);
-            for (double& one : *row) one = weight(place++);
+            for (double& one : *row) one = finite_weight(place++);
         }
         forbid();
         transitions_.finish();
@@ -59,8 +63,8 @@ class StoredChain final : public AttributeModel {
     std::size_t attributes() const override { return attributes_; }
 
     void add(const char* name, std::size_t length, double value, double* row) const override {
-        const text::Code number = names_.find({name, length});
-        if (number != text::kNone) add_row(static_cast<std::size_t>(number), value, row);
+        const std::size_t number = find(name, length);
+        if (number != NameIndex::kNotFound) add_row(number, value, row);
     }
 
    private:
@@ -69,13 +73,28 @@ class StoredChain final : public AttributeModel {
         return arrays_.weights.empty() ? static_cast<double>(arrays_.single_weights[place]) : arrays_.weights[place];
     }
 
+    double finite_weight(std::size_t place) const {
+        const double found = weight(place);
+        if (!std::isfinite(found)) throw Damage("some weights are not finite");
+        return found;
+    }
+
+    std::size_t find(const char* name, std::size_t length) const {
+        if (arrays_.indexed) return index_.find(name, length);
+        const text::Code number = names_.find({name, length});
+        return number == text::kNone ? NameIndex::kNotFound : static_cast<std::size_t>(number);
+    }
+
     void check_names() {
         const auto& offsets = arrays_.offsets;
-        if (offsets.empty() || offsets.front() != 0 ||
-            offsets.back() != static_cast<std::int64_t>(arrays_.text.size()) ||
-            !std::is_sorted(offsets.begin(), offsets.end()))
+        if (offsets.empty() || offsets.front() != 0 || offsets.back() != static_cast<std::int64_t>(arrays_.text.size()))
             throw Damage("its vocabulary_offsets are damaged");
         attributes_ = offsets.size() - 1;
+        if (arrays_.indexed) {
+            index_ = NameIndex(arrays_.text, offsets, arrays_.index);
+            return;
+        }
+        if (!std::is_sorted(offsets.begin(), offsets.end())) throw Damage("its vocabulary_offsets are damaged");
         names_ = text::StringTable({arrays_.text.data(), arrays_.text.size()}, offsets);
         if (names_.size() != attributes_) throw Damage("a name occurs twice in its vocabulary");
     }
@@ -83,12 +102,8 @@ class StoredChain final : public AttributeModel {
     void check_rows() const {
         if (!arrays_.observed) return;
         const auto& starts = arrays_.row_starts;
-        const auto K = static_cast<std::int32_t>(transitions_.labels);
         if (starts.size() != attributes_ + 1 || starts.front() != 0 ||
-            starts.back() != static_cast<std::int64_t>(arrays_.row_labels.size()) ||
-            !std::is_sorted(starts.begin(), starts.end()) ||
-            !std::all_of(arrays_.row_labels.begin(), arrays_.row_labels.end(),
-                         [K](std::int32_t label) { return label >= 0 && label < K; }))
+            starts.back() != static_cast<std::int64_t>(arrays_.row_labels.size()))
             throw Damage("its table of observed pairs is damaged");
     }
 
@@ -108,18 +123,40 @@ class StoredChain final : public AttributeModel {
     }
 
     void add_row(std::size_t number, double value, double* row) const {
-        if (arrays_.observed) {
-            const auto end = static_cast<std::size_t>(arrays_.row_starts[number + 1]);
-            for (auto i = static_cast<std::size_t>(arrays_.row_starts[number]); i < end; ++i)
-                row[arrays_.row_labels[i]] += weight(i) * value;
+        if (arrays_.weights.empty())
+            add_row(arrays_.single_weights, number, value, row);
+        else
+            add_row(arrays_.weights, number, value, row);
+    }
+
+    template <class Number>
+    void add_row(std::span<const Number> weights, std::size_t number, double value, double* row) const {
+        const std::size_t K = transitions_.labels;
+        bool finite = true;
+        if (!arrays_.observed) {
+            const Number* from = &weights[number * K];
+            for (std::size_t j = 0; j < K; ++j) {
+                row[j] += static_cast<double>(from[j]) * value;
+                finite &= std::isfinite(from[j]);
+            }
         } else {
-            const std::size_t K = transitions_.labels;
-            for (std::size_t j = 0; j < K; ++j) row[j] += weight(number * K + j) * value;
+            const std::int64_t begin = arrays_.row_starts[number], end = arrays_.row_starts[number + 1];
+            if (begin < 0 || end < begin || end > static_cast<std::int64_t>(arrays_.row_labels.size()))
+                throw Damage("its table of observed pairs is damaged");
+            for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+                const std::int32_t label = arrays_.row_labels[i];
+                if (label < 0 || static_cast<std::size_t>(label) >= K)
+                    throw Damage("its table of observed pairs is damaged");
+                row[label] += static_cast<double>(weights[i]) * value;
+                finite &= std::isfinite(weights[i]);
+            }
         }
+        if (!finite) throw Damage("some weights are not finite");
     }
 
     StoredArrays arrays_;
     std::size_t attributes_ = 0;
+    NameIndex index_;  // one of the two is empty
     text::StringTable names_;
 };
 

@@ -46,6 +46,7 @@ def stored_model(
     row_labels: Any,
     text: Any,
     offsets: Any,
+    index: Any,
     bias: bool,
     begin: bool,
     end: bool,

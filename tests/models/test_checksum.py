@@ -44,7 +44,7 @@ def flipped(content: bytes, bit: int) -> bytes:
 
 def test_every_flipped_bit_is_refused(model: Path, tmp_path: Path) -> None:
     content, path = model.read_bytes(), tmp_path / "flipped"
-    metadata = content.index(b'"format_version":"3"') + 30  # as far as here every bit, later one of each byte
+    metadata = content.index(b'"format_version":"4"') + 30  # as far as here every bit, later one of each byte
     bits = [*range(8 * metadata), *range(8 * metadata, 8 * len(content), 9)]
     for bit in bits:
         path.write_bytes(flipped(content, bit))
@@ -107,7 +107,7 @@ def test_a_description_may_speak_of_a_checksum(model: Path, tmp_path: Path) -> N
 def test_a_checksum_cannot_be_left_out(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.write_bytes(with_metadata(model.read_bytes(), checksum=None))
-    with pytest.raises(ValueError, match="it lacks the checksum that format version 3 has"):
+    with pytest.raises(ValueError, match="it lacks the checksum that format version 4 has"):
         ChainCRF.load(path)
 
 

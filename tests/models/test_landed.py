@@ -1,6 +1,7 @@
 """Model files that earlier builds wrote load, and the models answer as they did then.
 
-``landed/`` holds files of format version 3, and ``expected.json`` what the build that wrote them predicted.
+``landed/`` holds files of format version 3, ``indexed`` of version 4, and ``expected.json`` what the build that wrote
+them predicted.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dualfield import ChainCRF, GraphCRF, GridCRF, SoftmaxRegression, solvers
 from dualfield.models import ChainModel
+from dualfield.models.model_file import read_parts
+from dualfield.tagging import SequenceTagger
 
 LANDED = Path(__file__).parent / "landed"
 EXPECTED: dict[str, Any] = json.loads((LANDED / "expected.json").read_text(encoding="utf-8"))
@@ -48,6 +52,26 @@ def test_a_chain_of_column_files(tmp_path: Path) -> None:
     done = subprocess.run([*command, "-m", str(LANDED / "columns.safetensors")], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, then["tagged"])
     assert ChainCRF.load(LANDED / "columns.safetensors").constraints == "bio"
+
+
+def test_the_index_of_names_is_written_as_it_was(tmp_path: Path) -> None:
+    ChainCRF.load(LANDED / "columns.safetensors").save(tmp_path / "model")
+    now, then = read_parts(tmp_path / "model")[0], read_parts(LANDED / "indexed.safetensors")[0]
+    assert now["vocabulary_index"] == then["vocabulary_index"]
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("file", ["columns", "indexed"])
+def test_a_chain_with_or_without_an_index_tags_single_sequences(file: str, mapped: bool) -> None:
+    path = LANDED / f"{file}.safetensors"
+    assert ("vocabulary_index" in read_parts(path)[0]) == (file == "indexed")
+    crf, tagger = ChainCRF.load(path), SequenceTagger(path, mapped=mapped)
+    names = crf.vocabulary_.names
+    assert len(names) > 3
+    X = [[names[t : t + 2] for t in range(0, len(names), 3)], [[name] for name in names]]
+    assert [tagger.tag(x) for x in X] == [list(labels) for labels in crf.predict(X)]
+    for x, expected in zip(X, crf.predict_marginals(X), strict=True):
+        np.testing.assert_allclose(tagger.marginals(x), expected, atol=1e-11)
 
 
 def test_a_graph() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load
 
 from dualfield import ChainCRF, Constraints, SoftmaxRegression
 from dualfield.compat.pycrfsuite import Tagger
@@ -38,10 +39,11 @@ def trained(folder: Path, dtype: Any = np.float64, **options: Any) -> tuple[Chai
     return crf, folder / "model"
 
 
+@pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
-def test_answers_are_those_of_the_model(options: dict[str, Any], tmp_path: Path) -> None:
+def test_answers_are_those_of_the_model(options: dict[str, Any], mapped: bool, tmp_path: Path) -> None:
     crf, path = trained(tmp_path, **options)
-    tagger = SequenceTagger(path)
+    tagger = SequenceTagger(path, mapped=mapped)
     assert tagger.labels == crf.classes_.tolist()
     short = [x[:4] for x in X[:12]]
     marginals, best = crf.predict_marginals(short), crf.predict_kbest(short, k=3)
@@ -141,6 +143,100 @@ def test_all_labellings_are_found_where_there_are_fewer_than_asked_for(tmp_path:
         tagger.k_best(X[0], 0)
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("options", [{}, {"state_features": "observed"}], ids=["all pairs", "observed pairs"])
+def test_a_file_without_an_index_is_the_same_model(options: dict[str, Any], mapped: bool, tmp_path: Path) -> None:
+    _, path = trained(tmp_path, **options)
+    tagger = SequenceTagger(path)
+    (tmp_path / "older").write_bytes(with_arrays(path.read_bytes(), vocabulary_index=None))
+    older = SequenceTagger(tmp_path / "older", mapped=mapped)
+    for x in X:
+        assert older.marginals(x) == tagger.marginals(x)
+
+
+def test_a_mapped_file_may_be_replaced_but_is_not_compared_with_its_checksum(tmp_path: Path) -> None:
+    _, path = trained(tmp_path)
+    mapped, expected = SequenceTagger(path, mapped=True), SequenceTagger(path).marginals(X[0])
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    (tmp_path / "other").write_bytes(damaged)
+    (tmp_path / "other").replace(path)
+    assert mapped.marginals(X[0]) == expected
+    with pytest.raises(ValueError, match="its checksum is"):
+        SequenceTagger(path)
+    SequenceTagger(path, mapped=True)
+
+
+def test_an_older_file_is_read_where_mapping_is_asked_for(tmp_path: Path) -> None:
+    _, path = trained(tmp_path)
+    path.write_bytes(with_arrays(path.read_bytes(), vocabulary_index=None))
+    tagger = SequenceTagger(path, mapped=True)
+    expected = tagger.marginals(X[0])
+    path.write_bytes(bytes(path.stat().st_size))
+    assert tagger.marginals(X[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "number", "said"),
+    [
+        ("vocabulary_index", "all numbers", 2**31 - 1, "vocabulary_index speaks of a name that is not there"),
+        ("vocabulary_offsets", "inside", -1, "vocabulary_offsets are damaged"),
+        ("vocabulary_offsets", "inside", 2**62, "vocabulary_offsets are damaged"),
+        ("row_starts", "inside", -(2**63), "table of observed pairs is damaged"),
+        ("row_starts", "inside", 2**62, "table of observed pairs is damaged"),
+        ("row_labels", "all", 99, "table of observed pairs is damaged"),
+        ("row_labels", "all", -1, "table of observed pairs is damaged"),
+        ("weights", "half", np.inf, "some weights are not finite"),
+    ],
+)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_only_a_look_up_finds_is_said_then(
+    name: str, at: str, number: Any, said: str, mapped: bool, tmp_path: Path
+) -> None:
+    _, path = trained(tmp_path, state_features="observed")
+    array = load(path.read_bytes())[name].copy()
+    places = {
+        "all": slice(None),
+        "all numbers": slice(1, None, 2),
+        "inside": slice(1, -1),
+        "half": slice(None, len(array) // 2),
+    }
+    array[places[at]] = number
+    path.write_bytes(with_arrays(path.read_bytes(), **{name: array}))
+    tagger = SequenceTagger(path, mapped=mapped)
+    with pytest.raises(ValueError, match=rf"^the model is damaged: .*{said}\.$"):
+        tagger.tag([position for x in X for position in x])
+
+
+def test_an_index_that_loses_names_gives_the_labels_of_unknown_names(tmp_path: Path) -> None:
+    _, path = trained(tmp_path)
+    index = load(path.read_bytes())["vocabulary_index"].copy()
+    index[1::2] = -1
+    unknown = [{"nothing": "known"} for _ in X[0]]
+    expected = SequenceTagger(path).marginals(unknown)
+    path.write_bytes(with_arrays(path.read_bytes(), vocabulary_index=index))
+    assert SequenceTagger(path).marginals(X[0]) == expected
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, -2])
+def test_an_index_that_is_too_short_is_refused(length: int, tmp_path: Path) -> None:
+    _, path = trained(tmp_path)
+    index = load(path.read_bytes())["vocabulary_index"]
+    short = index[:length] if length >= 0 else index[: 2 * (len(load(path.read_bytes())["vocabulary_offsets"]) - 1)]
+    path.write_bytes(with_arrays(path.read_bytes(), vocabulary_index=short))
+    with pytest.raises(ValueError, match=r"its vocabulary_index has .* numbers, too few for"):
+        SequenceTagger(path)
+
+
+@pytest.mark.parametrize("array", [np.zeros(9), np.zeros(9, np.int64)])
+def test_an_index_of_another_type_is_refused(array: Any, tmp_path: Path) -> None:
+    _, path = trained(tmp_path)
+    path.write_bytes(with_arrays(path.read_bytes(), vocabulary_index=array))
+    for load_model in (SequenceTagger, ChainCRF.load):
+        with pytest.raises(ValueError, match="its vocabulary_index are of "):
+            load_model(path)
+
+
 def test_what_it_cannot_read_is_said(tmp_path: Path) -> None:
     crf, path = trained(tmp_path)
     content = path.read_bytes()
@@ -159,7 +255,12 @@ def test_what_it_cannot_read_is_said(tmp_path: Path) -> None:
         (with_arrays(content, weights=np.full_like(crf.weights_, np.nan)), "not finite"),
         (with_arrays(content, transitions=np.full(len(KINDS) ** 2, 10**6, np.int32)), "transitions are damaged"),
         (with_arrays(content, vocabulary_offsets=offsets), "vocabulary_offsets are damaged"),
-        (with_arrays(content, vocabulary_offsets=offsets, vocabulary_text=np.zeros(0, np.uint8)), "occurs twice"),
+        (
+            with_arrays(
+                content, vocabulary_offsets=offsets, vocabulary_text=np.zeros(0, np.uint8), vocabulary_index=None
+            ),
+            "occurs twice",
+        ),
         (with_arrays(content, vocabulary_offsets=None), "it lacks 'vocabulary_offsets'"),
         (with_arrays(content, allowed_transitions=np.ones(3, np.uint8)), "it lacks 'allowed_begin'"),
         (

@@ -244,13 +244,13 @@ PyObject* crfsuite_model(PyObject* module, PyObject* source, PyObject*) {
 PyObject* stored_model(PyObject* module, PyObject* arguments, PyObject* names) {
     return guarded<PyObject*>(nullptr, [&] {
         static const char* keywords[] = {"labels",     "weights", "double",  "transitions", "row_starts",
-                                         "row_labels", "text",    "offsets", "bias",        "begin",
-                                         "end",        "masks",   nullptr};
-        PyObject *labels, *weights, *transitions, *row_starts, *row_labels, *text, *offsets, *masks;
+                                         "row_labels", "text",    "offsets", "index",       "bias",
+                                         "begin",      "end",     "masks",   nullptr};
+        PyObject *labels, *weights, *transitions, *row_starts, *row_labels, *text, *offsets, *index, *masks;
         int is_double, bias, begin, end;
-        if (!PyArg_ParseTupleAndKeywords(arguments, names, "$O!OpOOOOOpppO:stored_model", const_cast<char**>(keywords),
+        if (!PyArg_ParseTupleAndKeywords(arguments, names, "$O!OpOOOOOOpppO:stored_model", const_cast<char**>(keywords),
                                          &PyTuple_Type, &labels, &weights, &is_double, &transitions, &row_starts,
-                                         &row_labels, &text, &offsets, &bias, &begin, &end, &masks))
+                                         &row_labels, &text, &offsets, &index, &bias, &begin, &end, &masks))
             throw PythonError();
         Ref self = blank(module);
         ModelObject* object = cast(self.get());
@@ -265,6 +265,8 @@ PyObject* stored_model(PyObject* module, PyObject* arguments, PyObject* names) {
         arrays.row_labels = numbers<std::int32_t>(object, row_labels);
         arrays.text = numbers<char>(object, text);
         arrays.offsets = numbers<std::int64_t>(object, offsets);
+        arrays.indexed = index != Py_None;
+        arrays.index = numbers<std::int32_t>(object, index);
         arrays.bias = bias, arrays.begin = begin, arrays.end = end;
         const auto n_labels = static_cast<std::size_t>(PyTuple_GET_SIZE(labels));
         if (n_labels == 0 || n_labels > CrfsuiteFile::kMostLabels)

@@ -96,6 +96,8 @@ def chain_contents(file: Contents) -> ChainContents:
     if not all(type(description["layout"][name]) is bool for name in _SWITCHES):
         raise ValueError("its layout is damaged")
     names, n_attributes = _vocabulary(file, description["columns"], "vocabulary")
+    if "vocabulary_index" in file.parts:
+        file.numbers("vocabulary_index")  # of the right type: whoever reads the file in place compares the rest
     _check_transitions(file.numbers("transitions"), n_labels)
     rows = _rows(file, n_attributes)
     _check_masks(file)

@@ -28,6 +28,7 @@ def arrays_of(layout: ChainLayout, vocabulary: Names, bigrams: Names | None) -> 
         arrays["row_starts"], arrays["row_labels"] = layout.rows
     if isinstance(vocabulary, Vocabulary):
         arrays.update(vocabulary.to_bytes_arrays())
+        arrays["vocabulary_index"] = _core.name_index(arrays["vocabulary_text"], arrays["vocabulary_offsets"])
     if layout.bigrams is not None:
         arrays["bigram_pairs"] = layout.bigrams.pairs
         if layout.bigrams.starts is not None:

@@ -7,7 +7,7 @@ The format is the size of a header as a 64-bit number, the header, a JSON object
 shape and which bytes it has, and these bytes. :func:`read_parts` reads it without NumPy, for programs that start often.
 
 A file is read into memory once, and its checksum is compared: whatever happens to the file afterwards, the model in use
-stays as it is.
+stays as it is. On request the file is mapped instead; its checksum is then not compared, which would read all of it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
     "write_model",
 ]
 
-FORMAT_VERSION = 3  # what is written: 2 brought bigrams, 3 the checksum
+FORMAT_VERSION = 4  # what is written: 2 brought bigrams, 3 the checksum, 4 the index of names
 _CHECKSUM_SINCE = 3
 _MARK = "dualfield model"
 # What a description that is not as ``save`` writes it can lead to.
@@ -115,8 +115,11 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     return {name: np.array(part.numbers).reshape(part.shape) for name, part in parts.items()}, description
 
 
-def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, FileArray], dict[str, Any]]:
-    """The same as :func:`read_model`, with views of the file's bytes, which are in memory, in place of arrays."""
+def read_parts(path: str | os.PathLike[str], mapped: bool = False) -> tuple[dict[str, FileArray], dict[str, Any]]:
+    """The same as :func:`read_model`, with views of the file's bytes in place of arrays.
+
+    The bytes are in memory, or ``mapped``: then only the header has been read, and nothing is known of the rest.
+    """
     shown = os.fspath(path)
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no model file {shown!r}.")
@@ -124,14 +127,15 @@ def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, FileArray], dict
         raise IsADirectoryError(f"{shown!r} is a folder; give a model file.")
     try:
         with open(path, "rb", buffering=0) as file:
-            content = _content(file)
+            content = _content(file, mapped)
         header = _header(content)
         metadata = header.pop("__metadata__", {})
     except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
         raise ValueError(f"{shown!r} is not a model file, or it is damaged: {clause(error)}.") from error
     size = int.from_bytes(content[:8], "little")
     version = _version(shown, metadata)
-    _check_checksum(shown, version, content, 8 + size)
+    if not mapped:
+        _check_checksum(shown, version, content, 8 + size)
     try:
         parts = {name: _part(name, entry, content, size) for name, entry in header.items()}
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -162,11 +166,13 @@ def clause(error: BaseException) -> str:
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
 
 
-def _content(file: IO[bytes]) -> memoryview:
-    """All bytes of the file, in memory of our own."""
+def _content(file: IO[bytes], mapped: bool) -> memoryview:
+    """All bytes of the file, in memory of our own or mapped."""
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode):
         raise ValueError("it is a device or a pipe, not a file")
+    if mapped:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     memory = memoryview(_memory(status.st_size))
     place = 0
     while place < len(memory):

@@ -47,6 +47,7 @@ ARRAYS = {
     "row_labels": StoredArray("i"),
     "vocabulary_text": StoredArray("B"),
     "vocabulary_offsets": StoredArray("q"),
+    "vocabulary_index": StoredArray("i"),
     "allowed_transitions": StoredArray("B", 2),
     "allowed_begin": StoredArray("B"),
     "allowed_end": StoredArray("B"),

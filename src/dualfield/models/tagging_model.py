@@ -1,7 +1,7 @@
 """A model that only tags: opened in microseconds to milliseconds, without NumPy.
 
-CRFsuite's files are used as they lie, by the hash tables that they have. For dualfield's files the hash table of
-attributes is made when they are opened. Either way the model never changes, and threads share it.
+Files are used as they lie, by the hash tables that they have; for dualfield's files of a version before these had one,
+it is made when they are opened. Either way the model never changes, and threads share it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["crfsuite_model", "open_tagging_model"]
 
 _CRFSUITE = b"lCRF"
+_INDEX = "vocabulary_index"
 _LARGE = 1 << 20  # bytes; a larger file is read into large pages, which takes a third of the time
 
 
@@ -29,15 +30,16 @@ def open_tagging_model(path: str | bytes | os.PathLike[Any], mapped: bool = Fals
     path : str, bytes or path
         The file.
     mapped : bool
-        Of CRFsuite's files only: map the file into memory instead of reading it. Opening then takes microseconds
-        whatever the size, and processes share the memory. But the file must stay as it is: if somebody truncates it,
-        the next look-up ends the process. Replacing it by renaming another file is safe.
+        Map the file into memory instead of reading it. Opening then takes the same time whatever the size, and
+        processes share the memory. But the file must stay as it is: if somebody truncates it, the next look-up ends
+        the process. Replacing it by renaming another file is safe. The checksum of dualfield's files is not compared,
+        and those of a version without an index are read all the same.
     """
     with open(path, "rb", buffering=0) as file:
         begin = file.read(4)
         if begin == _CRFSUITE:
             return crfsuite_model(_mapped(file.fileno()) if mapped else _read(file), f"model file {_shown(path)!r}")
-    return _stored_model(os.fspath(path), begin)
+    return _stored_model(os.fspath(path), begin, mapped)
 
 
 def crfsuite_model(content: Any, name: str) -> Model:
@@ -79,14 +81,16 @@ def _read(file: Any) -> bytes | memoryview:
     return view[:place].toreadonly()  # shorter where the file has become so; the header then says otherwise
 
 
-def _stored_model(path: str | bytes, begin: bytes) -> Model:
+def _stored_model(path: str | bytes, begin: bytes, mapped: bool) -> Model:
     from dualfield.models.model_file import DAMAGED, read_parts, refusal
 
     shown = os.fsdecode(path)
     if len(begin) < 4:
         raise ValueError(f"Invalid model file {shown!r}: it has {len(begin)} bytes.")
     try:
-        parts, description = read_parts(shown)
+        parts, description = read_parts(shown, mapped)
+        if mapped and _INDEX not in parts:  # its hash table would point into what may change
+            parts, description = read_parts(shown)
     except ValueError as error:
         raise ValueError(f"Invalid model file {shown!r}: it is no model of CRFsuite, and {error}") from None
     try:
@@ -129,6 +133,7 @@ def _of_parts(parts: Any, description: dict[str, Any]) -> Model:
         row_labels=numbers("row_labels", "i") if observed else None,
         text=numbers("vocabulary_text", "B"),
         offsets=numbers("vocabulary_offsets", "ql"),
+        index=numbers(_INDEX, "i") if _INDEX in parts else None,
         bias=layout["bias"],
         begin=layout["begin"],
         end=layout["end"],

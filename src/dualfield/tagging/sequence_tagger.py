@@ -26,7 +26,8 @@ class SequenceTagger:
     path : str or path
         The model file. Of dualfield's models, one whose attributes have names and no bigrams.
     mapped : bool
-        Of CRFsuite's models only: map the file instead of reading it; it must then not be changed in place.
+        Map the file instead of reading it: opening takes the same time whatever the size, and processes share the
+        memory. The file must then not be changed in place, and its checksum is not compared.
 
     Examples
     --------

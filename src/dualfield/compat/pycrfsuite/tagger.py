@@ -46,8 +46,9 @@ class Tagger(CompiledTagger):
         name : str, bytes or path
             The file.
         mapped : bool
-            Map a CRFsuite file into memory instead of reading it: opening takes microseconds, and processes share the
-            memory. The file must then not be changed in place; replacing it by renaming another is safe.
+            Map the file into memory instead of reading it: opening takes the same time whatever the size, and
+            processes share the memory. The file must then not be changed in place; replacing it by renaming another
+            is safe. The checksum that dualfield's files have is not compared.
 
         Returns
         -------

@@ -269,7 +269,7 @@ void bind_text(nb::module_& m) {
         .def("arrays", &names_arrays, "(bytes, bounds)")
         .def("strings", &names_strings);
     m.def("name_index", &index_of, "bytes"_a.noconvert(), "bounds"_a.noconvert(),
-          "The index of names that model files have; see core/tagging/name_index.hpp.");
+          "The index of names that model files have; see tagging/name_index.hpp.");
     nb::class_<Tokens>(m, "Tokens", "The sentences of a column file.")
         .def(
             "__init__",

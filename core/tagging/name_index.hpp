@@ -1,7 +1,7 @@
 // The index of a model file's names: the number of a name, without reading the other names first.
 //
 // It is one array of pairs (hash, number), sorted by hash, with free places (-1, -1) among them. The hash is the upper
-// half of that of core/text/string_table.hpp. With n names there are H = n + n / 2 + 1 homes; a name of hash h has its
+// half of that of text/string_table.hpp. With n names there are H = n + n / 2 + 1 homes; a name of hash h has its
 // home at floor(h H / 2^32), and is at the first place from there on that no name before it in the order has. So the
 // names of a hash are in the run that begins at its home, behind smaller hashes and before larger ones, and a free
 // place, whose hash is the largest as an unsigned number, is behind them all. Behind the last home are as many places

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from dualfield.labels.constraints import Constraints, resolve_constraints
-from dualfield.torch import operators
+from dualfield.torch import on_cuda, operators  # noqa: F401 - the first tells PyTorch of kernels for GPUs
 
 __all__ = ["CRF"]
 
@@ -23,7 +23,8 @@ class CRF(nn.Module):
 
     Constructor, ``forward``, ``decode``, parameters and ``state_dict`` are those of pytorch-crf; what comes after
     ``batch_first`` is beyond it. Sums are float64, also for float32 emissions; float16 and bfloat16 are taken as
-    float32. Runs on the CPU, on ``torch.get_num_threads()`` threads.
+    float32. Runs on the CPU, on ``torch.get_num_threads()`` threads; or on a CUDA GPU with at most 256 tags, where
+    messages have the type of the emissions.
 
     Parameters
     ----------
@@ -228,7 +229,8 @@ class CRF(nn.Module):
         if n < 0:
             raise ValueError(f"n must be an integer, not negative; got {n}.")
         self._validate(emissions, None, mask)
-        seed = torch.randint(2**31 - 1, (), generator=generator)
+        where = "cpu" if generator is None else generator.device
+        seed = torch.randint(2**31 - 1, (), generator=generator, device=where)
         chains = self._chains(emissions, mask)
         tags: Tensor = torch.ops.dualfield.crf_sample(*chains, self.any_mask, n, seed, padding)
         return tags if self.batch_first else tags.transpose(1, 2)
@@ -245,8 +247,9 @@ class CRF(nn.Module):
             raise ValueError("CRF.span_probabilities: the layer has no labels; give them to its constructor.")
         self._validate(emissions, None, mask)
         chains = self._chains(emissions, mask)
-        batch = operators._batch(*chains, self.any_mask)
-        return torch.from_numpy(batch.span_probabilities(self.labels, spans)).to(chains[0].dtype)
+        emissions, mask, start, transitions, end = (each if each is None else each.cpu() for each in chains)
+        batch = operators._batch(emissions, mask, start, transitions, end, self.any_mask)
+        return torch.from_numpy(batch.span_probabilities(self.labels, spans)).to(chains[0])
 
     def _values(self, emissions: Tensor, mask: Tensor | None, tags: Tensor | None, allowed: Tensor | None) -> Tensor:
         emissions, mask, start, transitions, end = self._chains(emissions, mask)
@@ -289,11 +292,15 @@ class CRF(nn.Module):
             raise ValueError(f"emissions must have dimension of 3, got {emissions.dim()}")
         if emissions.size(2) != self.num_tags:
             raise ValueError(f"expected last dimension of emissions is {self.num_tags}, got {emissions.size(2)}")
-        if emissions.device.type != "cpu" or self.transitions.device.type != "cpu":
+        device = emissions.device
+        if device.type not in ("cpu", "cuda") or self.transitions.device != device:
             raise ValueError(
-                "dualfield.torch.CRF runs on the CPU; move emissions, tags and mask there by .cpu(), the layer by "
-                f'.to("cpu"). Emissions are on {emissions.device}, parameters on {self.transitions.device}.'
+                "dualfield.torch.CRF runs on the CPU or a CUDA GPU, with all tensors there; move emissions, tags, mask "
+                f"and the layer to one device by .to(device). Emissions are on {device}, parameters on "
+                f"{self.transitions.device}."
             )
+        if (tags is not None and tags.device != device) or (mask is not None and mask.device != device):
+            raise ValueError(f"emissions are on {device}; move tags and mask there by .to(device).")
         shape = emissions.shape[:2]
         if tags is not None and shape != tags.shape:
             raise ValueError(

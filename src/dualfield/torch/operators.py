@@ -1,9 +1,10 @@
 """The operators of the layer, known to PyTorch by name, so that ``torch.compile`` and ``torch.export`` keep them whole.
 
-All take emissions of shape (B, T, K), float32 or float64, on the CPU, with any strides; a mask of shape (B, T) or None;
-and the parameters in the same type. The first derivative of a log-partition is a table of marginals, which the same
-pass gives. So ``crf_values`` returns it beside the values, and ``crf_gradients`` weights it in the backward pass. A
-second derivative would need another recursion: asking for one is refused.
+All take emissions of shape (B, T, K), float32 or float64, with any strides; a mask of shape (B, T) or None; and the
+parameters in the same type. What is here runs on the CPU; ``on_cuda.py`` has the same for a GPU. The first derivative
+of a log-partition is a table of marginals, which the same pass gives. So ``crf_values`` returns it beside the values,
+and ``crf_gradients`` weights it in the backward pass. A second derivative would need another recursion: asking for one
+is refused.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _(emissions: Tensor, *arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tenso
     mutates_args=(),
     schema="(Tensor grad, Tensor nodes, Tensor edges, Tensor ends, Tensor emissions, Tensor start, Tensor transitions, "
     "Tensor end) -> (Tensor emissions_grad, Tensor start_grad, Tensor transitions_grad, Tensor end_grad)",
-    device_types="cpu",
+    device_types=("cpu", "cuda"),
 )
 def crf_gradients(
     grad: Tensor,
@@ -103,7 +104,7 @@ def crf_gradients(
     and is refused.
     """
     weights = grad.detach().to(nodes.dtype)
-    with torch.autocast("cpu", enabled=False):
+    with torch.autocast(nodes.device.type, enabled=False):
         of_ends = torch.tensordot(weights, ends, 1)
         return (
             nodes * weights[:, None, None],

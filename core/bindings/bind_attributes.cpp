@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
+#include "bindings/object_lock.hpp"
 #include "text/attribute_rows.hpp"
 
 namespace dualfield {
@@ -55,6 +56,7 @@ void check_key(PyObject* key) {
 template <class See>
 void for_each_item(nb::handle mapping, See&& see) {
     if (PyDict_CheckExact(mapping.ptr())) {
+        const ObjectLock lock(mapping.ptr());
         PyObject *key, *value;
         for (Py_ssize_t at = 0; PyDict_Next(mapping.ptr(), &at, &key, &value);) see(nb::borrow(key), nb::borrow(value));
         return;
@@ -65,6 +67,14 @@ void for_each_item(nb::handle mapping, See&& see) {
     }
 }
 
+// The entries of a list or a tuple, which nobody changes any more.
+nb::tuple entries_of(PyObject* given) {
+    nb::object entries = PyTuple_CheckExact(given) ? nb::borrow(given) : nb::steal(PyList_AsTuple(given));
+    if (!entries.is_valid()) throw nb::python_error();
+    return nb::borrow<nb::tuple>(entries);
+}
+
+// Methods of the classes below lock the object: a row is added whole, and what Python code they run may add others.
 class AttributeEncoder {
    public:
     // `expand(key, value)` gives the (name, value) pairs of a value that is neither a string nor a plain number.
@@ -179,7 +189,7 @@ class StagedSequence {
             return true;
         }
         if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given)) return false;
-        const nb::object items = nb::borrow(given);
+        const nb::tuple items = entries_of(given);
         for (nb::handle name : items)
             if (!PyUnicode_CheckExact(name.ptr())) return false;
         for (nb::handle name : items) {
@@ -335,17 +345,18 @@ void bind_attributes(nb::module_& m) {
     using namespace nb::literals;
     nb::class_<AttributeEncoder>(m, "AttributeEncoder", "Dicts or lists of strings as rows of a sparse matrix.")
         .def(nb::init<std::shared_ptr<StringTable>, nb::callable>(), "known"_a.none(), "expand"_a)
-        .def("add_dicts", &AttributeEncoder::add_dicts, "positions"_a)
-        .def("add_lists", &AttributeEncoder::add_lists, "positions"_a)
-        .def_prop_ro("rows", &AttributeEncoder::rows)
-        .def_prop_ro("only_finite", &AttributeEncoder::only_finite)
-        .def("result", &AttributeEncoder::result, "(indptr, indices, values or None, new names or None)");
+        .def("add_dicts", &AttributeEncoder::add_dicts, "positions"_a, nb::lock_self())
+        .def("add_lists", &AttributeEncoder::add_lists, "positions"_a, nb::lock_self())
+        .def_prop_ro("rows", &AttributeEncoder::rows, nb::lock_self())
+        .def_prop_ro("only_finite", &AttributeEncoder::only_finite, nb::lock_self())
+        .def("result", &AttributeEncoder::result, nb::lock_self(),
+             "(indptr, indices, values or None, new names or None)");
     nb::class_<SequenceCollector>(m, "SequenceCollector", "Sequences of dicts or lists of strings, one by one.")
         .def(nb::init<nb::callable>(), "expand"_a)
-        .def("add", &SequenceCollector::add, "positions"_a)
-        .def_prop_ro("n_names", &SequenceCollector::n_names)
-        .def("result", &SequenceCollector::result, "(indptr, indices, values or None, names)")
-        .def("zeros", &SequenceCollector::zeros, "(positions, attributes)");
+        .def("add", &SequenceCollector::add, "positions"_a, nb::lock_self())
+        .def_prop_ro("n_names", &SequenceCollector::n_names, nb::lock_self())
+        .def("result", &SequenceCollector::result, nb::lock_self(), "(indptr, indices, values or None, names)")
+        .def("zeros", &SequenceCollector::zeros, nb::lock_self(), "(positions, attributes)");
     m.def("merged_rows", &merged_rows, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
           "(indptr, indices, values or None)");
     m.def("zero_attributes", &zero_attributes, "positions"_a, "names"_a, "expand"_a, "(positions, attributes)");

@@ -1,6 +1,7 @@
 // Fields on sequences. Arrays are viewed, not copied; the Python object keeps them alive. Chains with attributes of
 // pairs, with constraints, with costs or with labels known in part view a chain, and keep it alive.
 #include "bindings/chain_queries.hpp"
+#include "bindings/exclusive.hpp"
 #include "bindings/field_arrays.hpp"
 #include "fields/bigram_chain.hpp"
 #include "fields/costly_chain.hpp"
@@ -232,12 +233,13 @@ void bind_constrained(nb::module_& m) {
         .def(
             "expect",
             [](ExpectedChain& field, Vector<double> weights) {
+                const Exclusive only(&field);
                 check_weights(field, weights);
                 nb::gil_scoped_release release;
                 return field.expect(weights.data());
             },
             "weights"_a.noconvert(), "Expects the labels left open; returns the loss of partial labels there.")
-        .def("meet", &ExpectedChain::meet, "What was expected last becomes the truth.")
+        .def("meet", alone<ExpectedChain>(&ExpectedChain::meet), "What was expected last becomes the truth.")
         .def_prop_ro("some_known", &ExpectedChain::some_known, "Whether a sequence has no label left open.")
         .def_prop_ro("entropy", &ExpectedChain::entropy, "Of the labels left open, under these weights.");
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
+#include "bindings/exclusive.hpp"
 #include "duality/local_polytope.hpp"
 #include "graphs/orientation.hpp"
 #include "oracles/loopy_belief_propagation.hpp"
@@ -76,6 +77,7 @@ class BoundBeliefPropagation {
     auto run(Input<double, 2> node, Input<std::int32_t, 2> ends, Input<double, 3> edge,
              std::optional<Vector<double>> rho, double damping, const std::string& schedule, Index max_sweeps,
              double tolerance, bool warm) {
+        const Exclusive only(this);
         const PairwisePotentials potentials = potentials_of(node, ends, edge);
         const PropagationOptions options{damping, max_sweeps, tolerance, schedule_of(schedule)};
         require(!rho || static_cast<Index>(rho->shape(0)) == potentials.graph.edges, "rho must have one entry an edge");
@@ -99,6 +101,7 @@ class BoundMeanField {
    public:
     auto run(Input<double, 2> node, Input<std::int32_t, 2> ends, Input<double, 3> edge, Index max_sweeps,
              double tolerance, bool warm) {
+        const Exclusive only(this);
         const PairwisePotentials potentials = potentials_of(node, ends, edge);
         const std::size_t K = extent(potentials.labels);
         auto nodes = new_array<double, 2>({extent(potentials.graph.nodes), K});

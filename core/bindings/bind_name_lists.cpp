@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings/arrays.hpp"
+#include "bindings/exclusive.hpp"
 #include "text/name_merger.hpp"
 
 namespace dualfield {
@@ -29,6 +30,7 @@ class BoundMerger {
         : arrays_(lists), merger_(lists_of(lists)) {}
 
     auto next(std::size_t bytes) {
+        const Exclusive only(this);
         NameMerger::Piece piece;
         {
             nb::gil_scoped_release release;

@@ -46,22 +46,22 @@ void bind_run(nb::module_& m) {
         .def_prop_ro(
             "certificate",
             [](const BoundRun& run) {
-                const Certificate found = run.certificate();
+                const Certificate found = at_rest<BoundRun>(&BoundRun::certificate)(run);
                 return std::make_tuple(found.primal, found.dual, found.gap);
             },
             "(primal, dual, gap)")
         .def_prop_ro(
-            "left_in_pass", &BoundRun::left_in_pass,
+            "left_in_pass", at_rest<BoundRun>(&BoundRun::left_in_pass),
             "What run() has to do to complete the pass: updates, or gradients of blocks where an update takes many.")
-        .def_prop_ro("updates", &BoundRun::updates)
-        .def_prop_ro("updates_per_pass", &BoundRun::updates_per_pass)
-        .def_prop_ro("oracle_calls", &BoundRun::oracle_calls)
-        .def_prop_ro("stalled", &BoundRun::stalled, "Whether no further step helps.")
-        .def_prop_ro("diverged", &BoundRun::diverged)
+        .def_prop_ro("updates", at_rest<BoundRun>(&BoundRun::updates))
+        .def_prop_ro("updates_per_pass", at_rest<BoundRun>(&BoundRun::updates_per_pass))
+        .def_prop_ro("oracle_calls", at_rest<BoundRun>(&BoundRun::oracle_calls))
+        .def_prop_ro("stalled", at_rest<BoundRun>(&BoundRun::stalled), "Whether no further step helps.")
+        .def_prop_ro("diverged", at_rest<BoundRun>(&BoundRun::diverged))
         .def(
             "__getattr__",
             [](const BoundRun& run, const std::string& name) {
-                for (const auto& [known, number] : run.numbers())
+                for (const auto& [known, number] : at_rest<BoundRun> (&BoundRun::numbers)(run))
                     if (name == known) return number;
                 throw nb::attribute_error(name.c_str());
             },
@@ -82,7 +82,7 @@ void bind_dual_run(nb::module_& m) {
              })
         .def("save",
              [](BoundDual& run) {
-                 require(run.started(), "the run has not started");
+                 require(at_rest<BoundDual>(&BoundDual::started)(run), "the run has not started");
                  return save_archive<BoundRun>(run);
              })
         .def("widen", alone<BoundDual>(&BoundDual::widen))
@@ -90,11 +90,11 @@ void bind_dual_run(nb::module_& m) {
         .def_prop_ro("dual", alone<BoundDual>(&BoundDual::dual))
         .def_prop_ro("gap_estimate", alone<BoundDual>(&BoundDual::gap_estimate))
         .def_prop_ro("chi", alone<BoundDual>(&BoundDual::chi))
-        .def_prop_ro("epsilon", &BoundDual::epsilon)
-        .def_prop_ro("kappa", &BoundDual::kappa)
-        .def_prop_ro("adopted_at", &BoundDual::adopted_at)
-        .def_prop_ro("evaluations", &BoundDual::evaluations)
-        .def_prop_ro("step_total", &BoundDual::step_total);
+        .def_prop_ro("epsilon", at_rest<BoundDual>(&BoundDual::epsilon))
+        .def_prop_ro("kappa", at_rest<BoundDual>(&BoundDual::kappa))
+        .def_prop_ro("adopted_at", at_rest<BoundDual>(&BoundDual::adopted_at))
+        .def_prop_ro("evaluations", at_rest<BoundDual>(&BoundDual::evaluations))
+        .def_prop_ro("step_total", at_rest<BoundDual>(&BoundDual::step_total));
 }
 
 void bind_primal_run(nb::module_& m) {

@@ -1,5 +1,5 @@
-// One caller at a time: a run works without Python's lock, so a second thread could enter it in the middle of an
-// update.
+// One caller at a time: a run works without Python's lock, so a second thread could enter it, or read it, in the middle
+// of an update.
 #pragma once
 
 #include <mutex>
@@ -15,9 +15,7 @@ class Exclusive {
    public:
     explicit Exclusive(const void* run) : run_(run) {
         const std::lock_guard lock(mutex());
-        if (!in_use().insert(run).second)
-            throw std::runtime_error(
-                "this run is in use by another thread; give each thread an estimator, or a state, of its own.");
+        if (!in_use().insert(run).second) refuse();
     }
     ~Exclusive() {
         const std::lock_guard lock(mutex());
@@ -26,7 +24,19 @@ class Exclusive {
     Exclusive(const Exclusive&) = delete;
     Exclusive& operator=(const Exclusive&) = delete;
 
+    // Calls a short function while nobody has the run. Whoever wants it meanwhile waits, and is not refused.
+    template <class Look>
+    static auto at_rest(const void* run, Look look) {
+        const std::lock_guard lock(mutex());
+        if (in_use().contains(run)) refuse();
+        return look();
+    }
+
    private:
+    [[noreturn]] static void refuse() {
+        throw std::runtime_error(
+            "this run is in use by another thread; give each thread an estimator, or a state, of its own.");
+    }
     static std::mutex& mutex() {
         static std::mutex one;
         return one;
@@ -54,6 +64,14 @@ auto alone(Result (Base::*method)(Arguments...) const) {
         const Exclusive only(&solver);
         nb::gil_scoped_release release;
         return (solver.*method)(arguments...);
+    };
+}
+
+// What a run tells without work, for Python.
+template <class Solver, class Result, class Base>
+auto at_rest(Result (Base::*getter)() const) {
+    return [getter](const Solver& solver) -> Result {
+        return Exclusive::at_rest(&solver, [&] { return (solver.*getter)(); });
     };
 }
 

@@ -7,7 +7,8 @@
 //
 // Names are put together in one buffer, in which the prefix stays while what is nested goes over it. Encoding may run
 // Python code (__float__, iterators), which may change what is being encoded: containers are looked at anew after
-// every such call, and what is used is owned.
+// every such call, and what is used is owned. A dict is locked while it is read: nothing between two such calls may let
+// other threads in.
 #pragma once
 
 #include <cstring>
@@ -67,8 +68,8 @@ class Encoder {
     // Throws PythonError where something is no sequence of positions.
     void sequence(PyObject* positions) {
         if (PyList_CheckExact(positions)) {
-            for (Py_ssize_t t = 0; t < PyList_GET_SIZE(positions); ++t)
-                position(Ref::to(PyList_GET_ITEM(positions, t)).get());
+            Py_ssize_t t = 0;
+            while (const Ref one{list_entry(positions, t++)}) position(one.get());
         } else if (PyTuple_CheckExact(positions)) {
             for (Py_ssize_t t = 0; t < PyTuple_GET_SIZE(positions); ++t) position(PyTuple_GET_ITEM(positions, t));
         } else {
@@ -86,6 +87,7 @@ class Encoder {
     // All attributes of a dict or an iterable, behind the prefix that is in the buffer.
     void attributes(PyObject* one) {
         if (PyDict_CheckExact(one)) {
+            const ObjectLock lock(one);
             const Py_ssize_t size = PyDict_GET_SIZE(one);
             Py_ssize_t place = 0;
             PyObject *key, *value;
@@ -97,13 +99,14 @@ class Encoder {
             }
         } else if (PyDict_Check(one)) {
             each(one, [&](PyObject* key) {
-                const Ref value = Ref::to(PyDict_GetItemWithError(one, key));
+                const Ref value(dict_value(one, key));
                 if (!value && !PyErr_Occurred()) PyErr_SetObject(PyExc_KeyError, key);
                 if (!value) throw PythonError();
                 entry(key, value.get());
             });
         } else if (PyList_CheckExact(one)) {
-            for (Py_ssize_t i = 0; i < PyList_GET_SIZE(one); ++i) string(PyList_GET_ITEM(one, i));
+            Py_ssize_t i = 0;
+            while (const Ref name{list_entry(one, i++)}) string(name.get());
         } else {
             each(one, [&](PyObject* name) { string(name); });
         }
@@ -128,7 +131,9 @@ class Encoder {
     // An entry of a dict; returns whether Python code may have run, so that references that were borrowed may be gone.
     bool entry(PyObject* key, PyObject* value) {
         const std::size_t prefix = names_.size();
-        bool ran = false;
+        bool ran =
+            !PyUnicode_Check(key) && !PyBytes_Check(key);  // a bytearray, which has a lock of its own, or a fault
+        const Ref kept_key = Ref::to(ran ? key : nullptr), kept_value = Ref::to(ran ? value : nullptr);
         if (PyUnicode_Check(value)) {
             append_key(key);
             names_.append(':');
@@ -148,7 +153,7 @@ class Encoder {
             names_.append(PyBytes_AS_STRING(value), static_cast<std::size_t>(PyBytes_GET_SIZE(value)));
             emit(1.0);
         } else {
-            const Ref kept_key = Ref::to(key), kept_value = Ref::to(value);
+            const Ref owned_key = Ref::to(key), owned_value = Ref::to(value);
             append_key(key);
             other(key, value);
             ran = true;
@@ -191,6 +196,7 @@ class Encoder {
         } else if (PyBytes_Check(key)) {
             names_.append(PyBytes_AS_STRING(key), static_cast<std::size_t>(PyBytes_GET_SIZE(key)));
         } else if (PyByteArray_Check(key)) {
+            const ObjectLock lock(key);
             names_.append(PyByteArray_AS_STRING(key), static_cast<std::size_t>(PyByteArray_GET_SIZE(key)));
         } else {
             PyErr_Format(PyExc_TypeError, "an attribute at position %zd is named by the %s %R; give a string.",

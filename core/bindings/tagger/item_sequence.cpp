@@ -25,13 +25,16 @@ int init(PyObject* self, PyObject* arguments, PyObject* names) {
             throw PythonError();
         const ModuleState* state = state_of(Py_TYPE(self));
         if (!state) throw PythonError();
+        Shared made;
         if (PyObject_TypeCheck(positions, state->item_sequence)) {
-            sequence_of(self) = Shared(sequence_of(positions));
+            made = encoded_sequence(positions);
         } else {
             auto encoded = std::make_shared<EncodedSequence>();
             Encoder(*encoded).sequence(positions);
-            sequence_of(self) = std::move(encoded);
+            made = std::move(encoded);
         }
+        const ObjectLock lock(self);
+        sequence_of(self).swap(made);
         return 0;
     });
 }
@@ -43,7 +46,7 @@ void destroy(PyObject* self) {
     Py_DECREF(type);
 }
 
-Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(sequence_of(self)->starts.size()); }
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(encoded_sequence(self)->starts.size()); }
 
 PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("<ItemSequence of size %zd>", length(self)); }
 
@@ -67,7 +70,7 @@ PyObject* items(PyObject* self, PyObject*) {
     return guarded<PyObject*>(nullptr, [&] {
         Ref list(checked(PyList_New(0)));
         DictSink sink{list.get()};
-        const Shared kept = sequence_of(self);
+        const Shared kept = encoded_sequence(self);
         kept->replay(sink);
         return list.release();
     });

@@ -42,4 +42,9 @@ struct ItemSequenceObject {
     std::shared_ptr<const EncodedSequence> sequence;
 };
 
+inline std::shared_ptr<const EncodedSequence> encoded_sequence(PyObject* self) {
+    const ObjectLock lock(self);
+    return reinterpret_cast<ItemSequenceObject*>(self)->sequence;
+}
+
 }  // namespace dualfield::tagging

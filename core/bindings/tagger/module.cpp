@@ -60,7 +60,13 @@ int clear(PyObject* module) {
 
 void destroy(void* module) { clear(static_cast<PyObject*>(module)); }
 
-PyModuleDef_Slot module_slots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};
+PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(execute)},
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, nullptr},
+};
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "bindings/object_lock.hpp"
 #include "tagging/attribute_model.hpp"
 
 namespace dualfield::tagging {
@@ -74,6 +75,13 @@ Result guarded(Result failed, Call call) noexcept {
         PyErr_SetString(PyExc_RuntimeError, error.what());
     }
     return failed;
+}
+
+// The same, while no other thread is in the object.
+template <class Call>
+PyObject* alone_in(PyObject* self, Call call) noexcept {
+    const ObjectLock lock(self);
+    return guarded<PyObject*>(nullptr, call);
 }
 
 // One argument of a method by position or by name; null where it was not given.

@@ -2,7 +2,8 @@
 //
 // The state of a sequence belongs to the tagger, the model is shared. Encoding may run Python code and so let other
 // threads in: it fills memory that nobody else knows, and what follows, putting it into the tagger and working on it,
-// runs no Python code. So threads may share a tagger too: `tag(sequence)` answers for its own sequence.
+// runs no Python code. So threads may share a tagger too: `tag(sequence)` answers for its own sequence. Without Python's
+// lock, each method locks the tagger instead.
 #include "bindings/tagger/item_sequence.hpp"
 #include "oracles/chain_kbest.hpp"
 #include "tagging/sequence_scores.hpp"
@@ -85,7 +86,7 @@ void set_sequence(TaggerObject* tagger, PyObject* positions) {
     scores.clear();
     ScoreSink sink{model, scores};
     if (PyObject_TypeCheck(positions, tagger->module->item_sequence))
-        reinterpret_cast<ItemSequenceObject*>(positions)->sequence->replay(sink);
+        encoded_sequence(positions)->replay(sink);
     else
         Encoder(sink).sequence(positions);
     if (reinterpret_cast<PyObject*>(tagger->model) != kept.get()) {
@@ -115,7 +116,7 @@ std::size_t label_number(TaggerObject* tagger, PyObject* label) {
     Ref text = Ref::to(label);
     if (PyBytes_Check(label))
         text = Ref(checked(PyUnicode_DecodeUTF8(PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label), "replace")));
-    PyObject* number = PyDict_GetItemWithError(numbers.get(), text.get());
+    const Ref number(dict_value(numbers.get(), text.get()));
     if (!number) {
         if (!PyErr_Occurred() && !PyUnicode_Check(text.get()) && !PyLong_Check(text.get()))
             PyErr_Format(PyExc_TypeError, "a label is a string; got an object of type %s.", Py_TYPE(label)->tp_name);
@@ -125,7 +126,7 @@ std::size_t label_number(TaggerObject* tagger, PyObject* label) {
                          PyDict_GET_SIZE(numbers.get()));
         throw PythonError();
     }
-    return PyLong_AsSize_t(number);
+    return PyLong_AsSize_t(number.get());
 }
 
 PyObject* open_model(PyObject* self, PyObject* model) {
@@ -134,6 +135,7 @@ PyObject* open_model(PyObject* self, PyObject* model) {
         PyErr_Format(PyExc_TypeError, "open_model() needs a Model; got an object of type %s.", Py_TYPE(model)->tp_name);
         return nullptr;
     }
+    const ObjectLock lock(self);
     tagger->state.scores.clear();
     tagger->state.has_marginals = false;
     ModelObject* before = std::exchange(tagger->model, reinterpret_cast<ModelObject*>(Ref::to(model).release()));
@@ -143,6 +145,7 @@ PyObject* open_model(PyObject* self, PyObject* model) {
 
 PyObject* close(PyObject* self, PyObject*) {
     TaggerObject* tagger = cast(self);
+    const ObjectLock lock(self);
     tagger->state.scores.clear();
     tagger->state.has_marginals = false;
     Py_CLEAR(tagger->model);
@@ -150,18 +153,18 @@ PyObject* close(PyObject* self, PyObject*) {
 }
 
 PyObject* labels(PyObject* self, PyObject*) {
-    return guarded<PyObject*>(nullptr, [&] { return PySequence_List(opened(cast(self))->labels); });
+    return alone_in(self, [&] { return PySequence_List(opened(cast(self))->labels); });
 }
 
 PyObject* set(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
-    return guarded<PyObject*>(nullptr, [&] {
+    return alone_in(self, [&] {
         set_sequence(cast(self), one_argument("set", "xseq", given, count, names, true));
         return Ref::to(Py_None).release();
     });
 }
 
 PyObject* tag(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
-    return guarded<PyObject*>(nullptr, [&] {
+    return alone_in(self, [&] {
         TaggerObject* tagger = cast(self);
         PyObject* positions = one_argument("tag", "xseq", given, count, names, false);
         if (positions && positions != Py_None) set_sequence(tagger, positions);
@@ -191,7 +194,7 @@ PyObject* tag(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject
 }
 
 PyObject* marginal(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
-    return guarded<PyObject*>(nullptr, [&] {
+    return alone_in(self, [&] {
         TaggerObject* tagger = cast(self);
         PyObject* values[2] = {count > 0 ? given[0] : nullptr, count > 1 ? given[1] : nullptr};
         const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
@@ -229,7 +232,7 @@ PyObject* marginal(PyObject* self, PyObject* const* given, Py_ssize_t count, PyO
 }
 
 PyObject* probability(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
-    return guarded<PyObject*>(nullptr, [&] {
+    return alone_in(self, [&] {
         TaggerObject* tagger = cast(self);
         PyObject* labels = one_argument("probability", "yseq", given, count, names, true);
         opened(tagger);
@@ -259,7 +262,7 @@ PyObject* probability(PyObject* self, PyObject* const* given, Py_ssize_t count, 
 }
 
 PyObject* marginals(PyObject* self, PyObject*) {
-    return guarded<PyObject*>(nullptr, [&] {
+    return alone_in(self, [&] {
         TaggerObject* tagger = cast(self);
         const std::size_t K = opened(tagger)->model->transitions().labels;
         if (tagger->state.scores.empty()) return checked(PyList_New(0));
@@ -278,7 +281,7 @@ PyObject* marginals(PyObject* self, PyObject*) {
 }
 
 PyObject* log_partition(PyObject* self, PyObject*) {
-    return guarded<PyObject*>(nullptr, [&] {
+    return alone_in(self, [&] {
         TaggerObject* tagger = cast(self);
         opened(tagger);
         if (tagger->state.scores.empty()) return checked(PyFloat_FromDouble(0.0));
@@ -296,7 +299,7 @@ Ref label_list(PyObject* labels, const std::int32_t* path, std::size_t length) {
 }
 
 PyObject* k_best(PyObject* self, PyObject* argument) {
-    return guarded<PyObject*>(nullptr, [&] {
+    return alone_in(self, [&] {
         TaggerObject* tagger = cast(self);
         const Ref number(checked(PyNumber_Index(argument)));
         const Py_ssize_t k = PyNumber_AsSsize_t(number.get(), nullptr);
@@ -328,6 +331,7 @@ PyObject* k_best(PyObject* self, PyObject* argument) {
 }
 
 PyObject* get_model(PyObject* self, void*) {
+    const ObjectLock lock(self);
     PyObject* model = reinterpret_cast<PyObject*>(cast(self)->model);
     return Ref::to(model ? model : Py_None).release();
 }

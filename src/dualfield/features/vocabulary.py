@@ -113,13 +113,14 @@ class Vocabulary:
     @property
     def core(self) -> _core.Names:
         """The names in the compiled core, as templates look them up."""
-        if self._table is None and self._arrays is not None:
-            self._table = _core.Names(*self._arrays.values())
-        if self._table is None:
+        table, arrays = self._table, self._arrays  # another thread may make or release the table meanwhile
+        if table is None and arrays is not None:
+            table = self._table = _core.Names(*arrays.values())
+        if table is None:
             encoded = [name.encode("utf-8", _ERRORS) for name in self.names]
             bounds = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
-            self._table = _core.Names(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
-        return self._table
+            table = self._table = _core.Names(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
+        return table
 
     def release_table(self) -> None:
         """Keep the names as two arrays; the table that finds their numbers is made again when somebody asks for it.
@@ -142,7 +143,8 @@ class Vocabulary:
     def __len__(self) -> int:
         if self._arrays is not None:
             return len(self._arrays["vocabulary_offsets"]) - 1
-        return len(self._table) if self._table is not None else len(self.names)
+        table = self._table
+        return len(table) if table is not None else len(self.names)
 
     def __contains__(self, name: object) -> bool:
         return name in self.index

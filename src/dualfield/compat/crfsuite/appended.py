@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from numbers import Real
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ class Appended:
         self._labels: dict[str, int] = defaultdict(count().__next__)
         self._collected = _core.SequenceCollector(attributes_of)
         self._codes, self._lengths, self._groups = array("i"), array("q"), array("q")
+        self._adding = Lock()  # threads may append to one trainer
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -81,10 +83,11 @@ class Appended:
             )
         if not positions:
             return  # it has nothing to say
-        self._collected.add(positions)
-        self._codes.extend(map(self._labels.__getitem__, labels))
-        self._lengths.append(len(positions))
-        self._groups.append(group)
+        with self._adding:
+            self._collected.add(positions)
+            self._codes.extend(map(self._labels.__getitem__, labels))
+            self._lengths.append(len(positions))
+            self._groups.append(group)
 
     def split(self, holdout: int, order: list[str]) -> tuple[Group | None, Group | None]:
         """The sequences outside the group ``holdout``, and those inside; None where there are none.

@@ -45,6 +45,9 @@ def tag(
     ] = None,
     labels_only: Annotated[bool, typer.Option("--labels-only", help="Leave out what the file has.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write a JSON object a sentence.")] = False,
+    tokenize: Annotated[
+        bool, typer.Option("--tokenize", help="The file is raw text: cut it into sentences and words.")
+    ] = False,
     jobs: Jobs = 1,
     config: ConfigFile = None,
 ) -> None:
@@ -58,12 +61,17 @@ def tag(
     Sentences that cannot be read, or have more than 16 MiB or 1,000,000 tokens, are reported and passed on unlabelled;
     with attributes they end the command.
 
+    With --tokenize the file is raw text, and each word is a line with its first character, the one behind its last, and
+    its label; both are counted from the beginning of the file. The model must need words alone.
+
     With --labels-only, --nbest or --json the lines of the file are not all written again, so a sentence that cannot be
     read ends the command.
 
     Example: dualfield tag test.txt -m chunker.safetensors
 
     Example: dualfield tag test.txt -m chunker.safetensors --probabilities --labels-only
+
+    Example: dualfield tag letter.txt -m names.safetensors --tokenize --json
 
     Example: dualfield tag large.txt.gz -m chunker.safetensors --jobs 2 -o tagged.txt.gz
 
@@ -82,4 +90,5 @@ def tag(
         jobs,
         report=say,
         wanted=Wanted(probabilities, marginals, nbest, labels_only, as_json),
+        tokenize=tokenize,
     )

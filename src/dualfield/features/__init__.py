@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dualfield.features.graphs.grids import edge_differences as edge_differences
     from dualfield.features.graphs.grids import edge_ends as edge_ends
     from dualfield.features.graphs.grids import grid_edges as grid_edges
+    from dualfield.features.raw_text import Token as Token
+    from dualfield.features.raw_text import tokenize as tokenize
     from dualfield.features.sequences.bigrams import known_bigrams as known_bigrams
     from dualfield.features.sequences.encoded import Encoded as Encoded
     from dualfield.features.sequences.encoding import encode as encode

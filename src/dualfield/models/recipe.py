@@ -136,6 +136,34 @@ class Recipe:
         """
         if self.layout.format != "conllu" or format == "conllu":
             return self
+        return self._of_columns_read(format)
+
+    def of_words(self) -> Recipe:
+        """The recipe for tokens that are words and nothing else, as raw text has them.
+
+        Raises
+        ------
+        ValueError
+            Where the template reads more than one column.
+
+        Examples
+        --------
+        >>> from dualfield.features import Template
+        >>> recipe = Recipe(FileLayout(), 3, 2, (0, 1), Template.crfpp("U:%x[0,0]").to_dict(), None)
+        >>> recipe.of_words().widths
+        (1, 2)
+        """
+        read = sorted({self.columns[index] + 1 for index in self._read})
+        if len(read) > 1:
+            listed = f"{', '.join(map(str, read[:-1]))} and {read[-1]}"
+            raise ValueError(
+                f"the model's features read columns {listed} of its files, and raw text has words alone; tag a file "
+                "that has these columns."
+            )
+        return self._of_columns_read("columns")
+
+    def _of_columns_read(self, format: str) -> Recipe:
+        """The recipe for files that have the columns that the template reads, and a label."""
         kept = sorted({self.columns[index] for index in self._read})
         columns = tuple(kept.index(column) if column in kept else 0 for column in self.columns)
         template, n_kept = self.plain_template, max(len(kept), 1)

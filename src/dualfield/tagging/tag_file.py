@@ -35,8 +35,12 @@ def tag_file(
     *,
     report: Callable[[str], None],
     wanted: Wanted | None = None,
+    tokenize: bool = False,
 ) -> Counts:
     """Label a file; the arguments are the options of the command. ``report`` is told what could not be labelled."""
+    wanted = wanted or Wanted()
+    if tokenize:
+        _check_raw_text(format=format, separator=separator, comment=comment, docstart=docstart)
     if output != "-":
         check_writable(output)
     contents = None if reader_of(model) else read_chain(model)
@@ -53,12 +57,20 @@ def tag_file(
         plain, bigrams = load().column_features_, load().layout_.bigrams is not None
     else:
         plain, bigrams = contents.file.description["column_features"], contents.bigrams is not None
+    if tokenize:
+        from dualfield.tagging.raw_text import recipe_of_words, tag_raw_text
+
+        check_wanted(wanted, of_json=False)
+        recipe = recipe_of_words(plain, "make the attributes in a program")
+        return tag_raw_text(
+            Task(file, output, encoding, recipe.layout, True, jobs, report, recipe, contents, load, wanted)
+        )
     format = format or format_of(file, encoding, plain)
     source = source_of(plain, format, bigrams)
     layout = layout_of(source, format, separator, comment, docstart)
     if isinstance(source, Recipe):
         source = source.of_format(layout.format)
-    wanted, of_json = wanted or Wanted(), layout.format == "jsonl"
+    of_json = layout.format == "jsonl"
     check_wanted(wanted, of_json)
     # Without the lines of the file around it, a sentence that has no labels would have no place.
     strict = strict or (wanted.labels_only if of_json else not wanted.whole)
@@ -68,3 +80,10 @@ def tag_file(
         total = counts.labelled + counts.passed_on
         report(f"Warning: {counts.passed_on:,} of {total:,} sentences were passed on without labels.")
     return counts
+
+
+def _check_raw_text(**of_files: str | None) -> None:
+    """Refuse the options that say how files other than raw text are laid out."""
+    for name, value in of_files.items():
+        if value is not None:
+            raise ValueError(f"--{name} is for files of tokens, and --tokenize for raw text; leave one of them out.")

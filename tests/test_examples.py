@@ -9,6 +9,7 @@ from runpy import run_path
 import numpy as np
 import pytest
 
+from dualfield.calibration import outcomes
 from dualfield.datasets import make_denoising
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -30,22 +31,23 @@ def test_denoising_with_neighbours_beats_pixels_alone_and_is_drawn(tmp_path: Pat
     assert (tmp_path / "a" / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("with_pandas", [True, False])
 def test_a_day_leads_from_a_table_to_tagged_text(
-    with_pandas: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if with_pandas:
-        pytest.importorskip("pandas")
-    else:
-        monkeypatch.setitem(sys.modules, "pandas", None)
-    example = run_path(str(EXAMPLES / "a_day.py"))
-    assert isinstance(example["words_with_tags"](3, 0), list) != with_pandas
-    found = example["main"](tmp_path / "new", 150)
-    assert found["f1"].shape == (3,)
-    assert found["search"].scores_.shape == (3, 3, 3)
-    assert found["search"].solution_.certificate == "exact"
-    assert found["threshold"].reached
-    assert found["threshold"].precision >= 0.95
-    assert ("Paris", "CITY") in found["entities"]
+    pytest.importorskip("pandas")
+    monkeypatch.setattr(sys, "argv", ["a_day.py", str(tmp_path / "new")])
+    day = run_path(str(EXAMPLES / "a_day.py"), run_name="__main__")
+    assert day["f1"].shape == (3,)
+    assert day["search"].scores_.shape == (3, 3, 4)
+    assert day["search"].scores_.mean(axis=0).max() > day["f1"].mean()
+    assert day["search"].solution_.certificate == "exact"
+    threshold = day["threshold"]
+    assert threshold.reached
+    assert threshold.precision >= 0.95
+    assert 0 < threshold.n_kept < len(outcomes(day["crf"], day["X"][day["held_out"]], day["y"][day["held_out"]]))
+    kept = {(entity.text, entity.type): entity.probability >= threshold.value for entity in day["found"]}
+    assert kept[("Mr. Olsson", "PERSON")]
+    assert not all(kept.values())
     assert (tmp_path / "new" / "report.html").read_text(encoding="utf-8").startswith("<!")
-    assert found["tagger"].solution_.certificate == "exact"
+    assert (tmp_path / "new" / "travel.safetensors").exists()
+    assert "report.html in a browser." in capsys.readouterr().out.splitlines()[-1]

@@ -15,7 +15,7 @@ from dualfield import ChainCRF
 from dualfield.datasets import travel_sentences
 from dualfield.features import Template, extract, tokenize
 from dualfield.io import write_columns
-from dualfield.tagging import tag_text
+from dualfield.tagging import entities_in_text, tag_text
 
 Run = Callable[..., tuple[int, str, str]]
 BinaryRun = Callable[..., tuple[int, bytes, str]]
@@ -213,3 +213,20 @@ def test_features_are_a_function_a_preset_or_a_template() -> None:
         tag_text(crf, "Paris")
     with pytest.raises(TypeError, match=r"^features must be a function of words, a preset or a Template; got 3\.$"):
         tag_text(crf, "Paris", 3)  # type: ignore[arg-type]
+    with pytest.raises(
+        ValueError, match=r"^features gave 1 position for the 2 words \['in', 'Rome'\]; expected "
+    ):
+        tag_text(crf, "in Rome", lambda words: features(words)[:1])
+
+
+def test_entities_of_a_text_have_its_places_and_their_exact_probabilities(model: Callable[..., str]) -> None:
+    crf = ChainCRF.load(model("ner"))
+    text = "From  San   Rinburg to Berlin.\nOn Monday Ada paid $300 ."
+    found = entities_in_text(crf, text)
+    sentences = [[(token.text,) for token in sentence] for sentence in tokenize(text)]
+    by_sentence = crf.predict_entities([extract("ner", sentence) for sentence in sentences])
+    expected = [(entity.type, entity.probability) for entities in by_sentence for entity in entities]
+    assert [(entity.type, pytest.approx(entity.probability)) for entity in found] == expected
+    assert all(text[entity.start : entity.end] == entity.text for entity in found)
+    assert ("San   Rinburg", 6, 19, "CITY") in [entity[:4] for entity in found]
+    assert entities_in_text(crf, "\n") == []

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from dualfield.tagging.format import Format as Format
     from dualfield.tagging.formats import FORMATS as FORMATS
     from dualfield.tagging.raw_text import TaggedToken as TaggedToken
+    from dualfield.tagging.raw_text import TextEntity as TextEntity
+    from dualfield.tagging.raw_text import entities_in_text as entities_in_text
     from dualfield.tagging.raw_text import tag_text as tag_text
     from dualfield.tagging.sequence_tagger import SequenceTagger as SequenceTagger
 

@@ -15,12 +15,13 @@ from dualfield.tagging.content import shown
 from dualfield.tagging.stream import label_stream
 
 if TYPE_CHECKING:
-    from dualfield.features import Encoded
     from dualfield.models.chain_model import ChainModel
     from dualfield.tagging.answers import Answer
     from dualfield.tagging.task import Counts, Task
 
-__all__ = ["TaggedToken", "recipe_of_words", "tag_raw_text", "tag_text"]
+__all__ = ["TaggedToken", "TextEntity", "entities_in_text", "recipe_of_words", "tag_raw_text", "tag_text"]
+
+Features = Callable[[list[str]], Any] | str | Template | None
 
 _LINES = Placement("\t", None)
 
@@ -35,9 +36,17 @@ class TaggedToken(NamedTuple):
     probability: float
 
 
-def tag_text(
-    model: Any, text: str, features: Callable[[list[str]], Any] | str | Template | None = None
-) -> list[list[TaggedToken]]:
+class TextEntity(NamedTuple):
+    """An entity of a text, ``text[start:end]``, with its type and probability."""
+
+    text: str
+    start: int
+    end: int
+    type: str
+    probability: float
+
+
+def tag_text(model: Any, text: str, features: Features = None) -> list[list[TaggedToken]]:
     """Label the words of raw text.
 
     Parameters
@@ -70,34 +79,78 @@ def tag_text(
     3 Eve
     11 Bob
     """
-    crf, prepared = unwrapped(model, "tag_text")
-    sentences = tokenize(text)
-    if not sentences:
-        return []
-    X = _attributes(crf, prepared, sentences, features)
+    crf, sentences, X = _encoded(model, text, features, "tag_text")
+    told = answers(crf, X, Wanted(probabilities=True)) if sentences else []
     tagged = []
-    for sentence, answer in zip(sentences, answers(crf, X, Wanted(probabilities=True)), strict=True):
+    for sentence, answer in zip(sentences, told, strict=True):
         rows = zip(sentence, answer.labels, answer.probabilities or (), strict=True)
         tagged.append([TaggedToken(*token, label, probability) for token, label, probability in rows])
     return tagged
 
 
-def _attributes(
-    crf: ChainModel,
-    prepared: Callable[[Any], Any],
-    sentences: list[list[Token]],
-    features: Callable[[list[str]], Any] | str | Template | None,
-) -> Encoded:
-    """What the model sees of sentences."""
+def entities_in_text(model: Any, text: str, features: Features = None) -> list[TextEntity]:
+    """Find the entities of raw text, by a model whose labels are chunk tags such as ``B-CITY``.
+
+    They are those of the labels that :func:`tag_text` gives, each with its exact probability, as
+    :meth:`ChainCRF.predict_entities` has them.
+
+    Parameters
+    ----------
+    model, text, features
+        As for :func:`tag_text`.
+
+    Returns
+    -------
+    list of (text, start, end, type, probability)
+        In order; ``text`` is as it stands in the whole text, blanks between its words included.
+
+    Examples
+    --------
+    >>> from dualfield import ChainCRF
+    >>> def features(words):
+    ...     return [[word.lower(), f"capital={word[0].isupper()}"] for word in words]
+    >>> words, tags = ["in", "Aix", "or", "New", "York"], ["O", "B-CITY", "O", "B-CITY", "I-CITY"]
+    >>> crf = ChainCRF(l2=0.01, random_state=0).fit([features(words)], [tags])
+    >>> [(entity.text, entity.start, entity.type) for entity in entities_in_text(crf, "go to New  York!", features)]
+    [('New  York', 6, 'CITY')]
+    """
+    crf, sentences, X = _encoded(model, text, features, "entities_in_text")
+    found = []
+    for sentence, entities in zip(sentences, crf.predict_entities(X) if sentences else (), strict=True):
+        for entity in entities:
+            start, end = sentence[entity.start].start, sentence[entity.end - 1].end
+            found.append(TextEntity(text[start:end], start, end, entity.type, entity.probability))
+    return found
+
+
+def _encoded(model: Any, text: str, features: Features, asker: str) -> tuple[ChainModel, list[list[Token]], Any]:
+    """The chain that a model holds, the sentences of a text, and what the chain sees of them."""
+    crf, prepared = unwrapped(model, asker)
+    sentences = tokenize(text)
+    if not sentences:
+        return crf, [], None
     if callable(features):
-        return crf.encode(prepared([features([token.text for token in sentence]) for sentence in sentences]))
-    tokens = _words(sentences)
+        return crf, sentences, crf.encode(prepared([_featured(sentence, features) for sentence in sentences]))
     if features is None:
-        return recipe_of_words(crf.column_features_, "give tag_text() the features").attributes(tokens, crf)
+        way_out = f"give {asker}() the features"
+        return crf, sentences, recipe_of_words(crf.column_features_, way_out).attributes(_words(sentences), crf)
     if not isinstance(features, str | Template):
         raise TypeError(f"features must be a function of words, a preset or a Template; got {features!r:.60}.")
     template = features if isinstance(features, Template) else preset_template(features, 1)
-    return template.encode(tokens, crf.vocabulary_, bigram_vocabulary=crf.bigram_vocabulary_)
+    X = template.encode(_words(sentences), crf.vocabulary_, bigram_vocabulary=crf.bigram_vocabulary_)
+    return crf, sentences, X
+
+
+def _featured(sentence: list[Token], features: Callable[[list[str]], Any]) -> Any:
+    words = [token.text for token in sentence]
+    found = features(words)
+    given = found.shape[0] if hasattr(found, "shape") else len(found)
+    if given != len(words):
+        raise ValueError(
+            f"features gave {given} position{'' if given == 1 else 's'} for the {len(words)} words {words!r:.60}; "
+            "expected one for each."
+        )
+    return found
 
 
 def recipe_of_words(plain: Any, way_out: str) -> Recipe:

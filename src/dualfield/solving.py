@@ -18,6 +18,7 @@ from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
 from dualfield.solvers import Run, Solver, resolve
 from dualfield.solvers.base import check_count
+from dualfield.solvers.resolving import warn_of_one_thread
 from dualfield.threads import all_threads
 
 __all__ = ["check_l1s", "check_l2s", "l1_path", "l2_path", "penalty_path", "solve"]
@@ -65,7 +66,8 @@ def solve(
         Weights to begin at, by default zero. Where the objective is not convex (approximate inference), the result
         may depend on them. Methods on the dual refuse them: their weights belong to marginals.
     n_jobs : int or None
-        Threads, if the solver can use them; −1 for all cores. An ``n_jobs`` of the solver object itself counts more.
+        Threads; −1 for all cores. A solver that works on one thread brings a warning. An ``n_jobs`` of the solver
+        object itself counts more.
 
     Returns
     -------
@@ -87,6 +89,7 @@ def solve(
     if callback_every is not None:
         check_count("solve", "callback_every", callback_every, 1)
     solver.check(field)
+    warn_of_one_thread(solver, n_jobs)
     clock = Clock(field.preparation if state is None else (0.0, 0.0))
     run = _bind(field, solver, tol, state, start, random_state)
     with _alone(run), all_threads():
@@ -298,6 +301,7 @@ def _path(
     ordered = sorted(set(pairs), reverse=True)
     for pair in [ordered[0], *[pair for pair in ordered if pair[1] == 0][:1]]:  # all that a solver may refuse
         chosen.check(field.with_penalties(*pair))
+    warn_of_one_thread(chosen, n_jobs)
     callbacks = as_callbacks(callbacks)
     random = check_random_state(random_state)
     solutions: dict[tuple[float, float], Solution] = {}

@@ -79,13 +79,46 @@ class Table:
 
     def __str__(self) -> str:
         # As wide as its content, so that nothing is cut where the output is a file.
+        return self.within(None)
+
+    def within(self, width: int | None) -> str:
+        """The table as text of at most so many columns of a terminal.
+
+        One that is wider is written in parts, one below the other, each with the first column and as many of the others
+        as there is room for. A cell is never cut.
+
+        Parameters
+        ----------
+        width : int or None
+            None: as wide as its content.
+
+        Examples
+        --------
+        >>> columns = ("from / to", "NOUN", "VERB")
+        >>> table = Table(title="Weights", columns=columns, rows=(("NOUN", 0.5, 1.25), ("VERB", 0.75, -0.5)))
+        >>> print(table.within(20))
+        Weights
+        from / to    NOUN
+        ─────────────────
+        NOUN        0.500
+        VERB        0.750
+        <BLANKLINE>
+        from / to     VERB
+        ──────────────────
+        NOUN         1.250
+        VERB        -0.500
+        """
         rows = [[self.cell(*pair).splitlines() for pair in zip(self.columns, row, strict=True)] for row in self.rows]
-        columns = zip([[name] for name in self.columns], *rows, strict=True)
-        widths = [max(_width(line) for cell in column for line in cell or [""]) for column in columns]
-        head, *body = [_aligned(row, widths, self._numeric) for row in ([[name] for name in self.columns], *rows)]
-        rule = "─" * (sum(widths) + len(_BETWEEN) * (len(widths) - 1))
-        lines = [self.title, *head, rule, *(line for row in body for line in row), *self.note.splitlines()]
-        return "\n".join(line.rstrip() for line in lines)
+        table = [[[name] for name in self.columns], *rows]
+        widths = [max(_width(line) for cell in column for line in cell or [""]) for column in zip(*table, strict=True)]
+        parts = []
+        for chosen in _parts(widths, width):
+            sizes, numeric = [widths[c] for c in chosen], [self._numeric[c] for c in chosen]
+            head, *body = [_aligned([row[c] for c in chosen], sizes, numeric) for row in table]
+            rule = "─" * (sum(sizes) + len(_BETWEEN) * (len(sizes) - 1))
+            parts.append([*head, rule, *(line for row in body for line in row)])
+        text = "\n\n".join("\n".join(line.rstrip() for line in lines) for lines in parts)
+        return "\n".join([self.title, text, *self.note.splitlines()])
 
     def __rich__(self) -> Any:
         from rich.box import Box
@@ -124,6 +157,22 @@ class Table:
         columns = [[value for value in column if value is not None] for column in zip(*self.rows, strict=True)]
         found = [bool(values) and all(isinstance(value, int | float) for value in values) for values in columns]
         return found or [False] * len(self.columns)
+
+
+def _parts(widths: list[int], most: int | None) -> list[list[int]]:
+    """The columns of each part of a table: the first, and as many others as fit."""
+    if most is None or len(widths) < 2:
+        return [list(range(len(widths)))]
+    parts: list[list[int]] = []
+    room = 0
+    for column in range(1, len(widths)):
+        needed = len(_BETWEEN) + widths[column]
+        if not parts or needed > room:
+            parts.append([0])
+            room = most - widths[0]
+        parts[-1].append(column)
+        room -= needed
+    return parts
 
 
 def _width(line: str) -> int:

@@ -43,6 +43,19 @@ def test_inspect_shows_certificate_transitions_and_weights(command: Run, model: 
     assert "w[0]=[red]x" in out
 
 
+def test_tables_are_no_wider_than_the_terminal(
+    command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = [f"LABEL{k}" for k in range(49)]
+    ChainCRF(max_passes=1, tol=0, random_state=0).fit([[["a"]] * 49], [labels]).save(tmp_path / "m")
+    tables = command("inspect", tmp_path / "m", "--top", 1)[1].split("Weights of transitions")[1]
+    assert max(map(len, tables.split("\n"))) > 400  # a file may have any width
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    tables = command("inspect", tmp_path / "m", "--top", 1)[1].split("Weights of transitions")[1]
+    assert 60 < max(map(len, tables.split("\n"))) <= 70
+
+
 def test_inspect_one_label_or_attribute(command: Run, model: Path) -> None:
     code, out, _ = command("inspect", model, "--label", "B", "--top", 2)
     assert code == 0

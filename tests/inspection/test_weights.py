@@ -133,3 +133,26 @@ def test_an_empty_table_prints_its_head() -> None:
     empty = Table(title="nothing", columns=("a", "b"), rows=())
     assert "a" in str(empty)
     assert "<table>" in empty._repr_html_()
+
+
+@pytest.mark.parametrize("width", [20, 40, 61, 80, 10_000])
+def test_a_table_is_written_in_parts_that_fit(width: int) -> None:
+    names = [f"LABEL{k}" for k in range(49)]
+    columns = ("from / to", *names)
+    rows = tuple((name, *(i - j / 7 for j in range(49))) for i, name in enumerate(names))
+    table = Table(title="49 labels", columns=columns, rows=rows, note="A note.")
+    title, *lines, note = table.within(width).split("\n")
+    assert (title, note) == (table.title, table.note)
+    assert max(map(len, lines)) <= width
+    parts = [part.split("\n") for part in "\n".join(lines).split("\n\n")]
+    heads = [part[0].replace("from / to", "").split() for part in parts]
+    assert [name for head in heads for name in head] == names
+    assert all([line.split()[0] for line in part[2:]] == names for part in parts)
+    cells = [[cell for part in parts for cell in part[2 + i].split()[1:]] for i in range(49)]
+    assert cells == [[table.cell("", value) for value in row[1:]] for row in rows]
+    assert (len(parts) == 1) == (width == 10_000)
+    assert table.within(10_000) == str(table)
+
+
+def test_a_cell_that_is_wider_than_the_terminal_stays_whole() -> None:
+    assert "<script>alert(1)</script> [bold]   1.500" in ODD.within(10)

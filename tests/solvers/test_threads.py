@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pytest
 from sklearn.model_selection import cross_val_score
 
-from dualfield import LBFGS, OEG, SDCA, ChainCRF, SoftmaxRegression, solve
+from dualfield import LBFGS, OEG, SDCA, ChainCRF, SoftmaxRegression, l2_path, solve
 from dualfield.datasets import travel_sentences
 from dualfield.fields import Chain, Field, Multiclass
-from dualfield.solvers import SAG, SAGA, Hybrid, Solver, resolve
+from dualfield.solvers import SAG, SAGA, SGD, Hybrid, Solver, resolve
 from dualfield.solvers.base import compiled
 from dualfield.solvers.dual import WINDOW_OF_A_THREAD
+from dualfield.solvers.resolving import on_one_thread
 from tests.zoo import PROBLEMS, finish, problem
 
 every_kind = pytest.mark.parametrize(
@@ -252,6 +253,23 @@ def test_named_solvers_take_the_threads_that_are_asked_for() -> None:
 def test_numbers_of_threads_that_make_no_sense_are_refused(solver: Any, n_jobs: Any) -> None:
     with pytest.raises(ValueError, match=r"n_jobs must be a positive integer, -1 for all cores, or None; got "):
         solver(n_jobs=n_jobs)
+
+
+def test_methods_on_one_thread_say_so_in_python_as_on_the_command_line() -> None:
+    field = problem("chain-dense")
+    message = r"^n_jobs=2: sgd works on one thread; choose one of sdca, oeg, lbfgs, .*, or leave n_jobs out\.$"
+    for solver in ("sgd", SGD(eta=0.1)):
+        with pytest.warns(UserWarning, match=message):
+            solve(field, solver, tol=0.5, n_jobs=2, random_state=0)
+    with pytest.warns(UserWarning, match=message):
+        l2_path(field, [1.0], "sgd", tol=0.5, n_jobs=2, random_state=0)
+    with pytest.warns(UserWarning, match=message):
+        ChainCRF(solver="sgd", tol=0.5, n_jobs=2, random_state=0).fit([[["a"], ["b"]]], [["A", "B"]])
+    solve(field, "sgd", tol=0.5, n_jobs=1, random_state=0)
+    solve(field, "auto", tol=0.5, n_jobs=2, random_state=0)
+    assert on_one_thread("sgd", "--jobs", 2) == on_one_thread("sgd", "n_jobs", 2).replace("n_jobs=", "--jobs ").replace(
+        "n_jobs", "--jobs"
+    )
 
 
 def fitted(seed: int) -> float:

@@ -213,9 +213,7 @@ def test_features_are_a_function_a_preset_or_a_template() -> None:
         tag_text(crf, "Paris")
     with pytest.raises(TypeError, match=r"^features must be a function of words, a preset or a Template; got 3\.$"):
         tag_text(crf, "Paris", 3)  # type: ignore[arg-type]
-    with pytest.raises(
-        ValueError, match=r"^features gave 1 position for the 2 words \['in', 'Rome'\]; expected "
-    ):
+    with pytest.raises(ValueError, match=r"^features gave 1 position for the 2 words \['in', 'Rome'\]; expected "):
         tag_text(crf, "in Rome", lambda words: features(words)[:1])
 
 

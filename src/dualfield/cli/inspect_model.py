@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,7 +64,8 @@ def inspect(
         print(f"{len(crf.classes_)} labels, {sizes(crf)}, {len(crf.weights_):,} weights")
         print(crf.solution_.message)
         print(f"checksum: {checksum}", end="\n\n")
-    print("\n\n".join(map(str, tables.values())))
+    width = get_terminal_size().columns if sys.stdout.isatty() else None  # a file takes lines of any length
+    print("\n\n".join(table.within(width) for table in tables.values()))
 
 
 def _as_in_model(crf: ChainModel, label: str) -> str | int:

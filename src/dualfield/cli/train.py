@@ -148,12 +148,10 @@ def _recognised(file: str, separator: str | None, comment: str | None, encoding:
 
 def _check_jobs(solver: str, jobs: int) -> None:
     """Refuse threads for a solver that works on one."""
-    from dualfield.solvers import THREADED
+    from dualfield.solvers.resolving import THREADED, on_one_thread
 
     if jobs > 1 and solver not in ("auto", *THREADED):
-        raise ValueError(
-            f"--jobs {jobs}: {solver} works on one thread; choose one of {', '.join(THREADED)}, or leave --jobs out."
-        )
+        raise ValueError(on_one_thread(solver, "--jobs", jobs))
 
 
 def _trained(data: Labelled, spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool) -> ChainModel:

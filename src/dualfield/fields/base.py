@@ -71,6 +71,16 @@ class Field(ABC):
         """The number of training structures."""
         return int(self.core.blocks)
 
+    def __repr__(self) -> str:
+        *first, last = [f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in self._sizes().items()]
+        penalties = f"l1={self.l1:g}, l2={self.l2:g}" if self.l1 > 0 else f"l2={self.l2:g}"
+        about = "" if self.centre is None else ", about given weights"
+        return f"<{self.name}: {', '.join(first)} and {last}; {penalties}{about}>"
+
+    def _sizes(self) -> dict[str, int]:
+        """What there is of the problem, and how many of each."""
+        return {"block": self.n_blocks, "weight": self.dimension}
+
     def core_with(self, needs: frozenset[str]) -> Any:
         """The compiled problem for a solver that needs this."""
         return self.core

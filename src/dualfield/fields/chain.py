@@ -237,6 +237,10 @@ class Chain(Field):
         """Say "exact", or "none" for partial labels."""
         return ("exact", "") if self.convex else ("none", "with partial labels the objective is not convex")
 
+    def _sizes(self) -> dict[str, int]:
+        shown = {"sequence": len(self.encoded), "position": self.encoded.n_positions, "label": len(self.classes)}
+        return {**shown, "weight": self.dimension}
+
     def _content(self) -> list[Any]:
         encoded, layout = self.encoded, self.layout
         bigrams, pairs = encoded.bigrams, layout.bigrams

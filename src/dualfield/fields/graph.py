@@ -189,6 +189,11 @@ class GraphField(Field):
         other.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
         return other
 
+    def _sizes(self) -> dict[str, int]:
+        graphs = self.encoded
+        shown = {self.member: len(graphs), "node": graphs.n_nodes, "edge": graphs.n_edges, "label": len(self.classes)}
+        return {**shown, "weight": self.dimension}
+
     def _content(self) -> list[Any]:
         graphs = self.encoded
         return [

@@ -98,6 +98,9 @@ class Multiclass(Field):
         check_l2(self.l2, other.l1)
         return other
 
+    def _sizes(self) -> dict[str, int]:
+        return {"distinct point": self.n_blocks, "label": len(self.classes), "weight": self.dimension}
+
     def _content(self) -> list[Any]:
         rows = self.rows
         return [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 from dualfield import solvers
 from dualfield.fields.base import Choice
 from dualfield.solvers.base import Solver
+from dualfield.threads import thread_count
 
-__all__ = ["BY_CLASS_NAME", "THREADED", "resolve"]
+__all__ = ["BY_CLASS_NAME", "THREADED", "on_one_thread", "resolve", "warn_of_one_thread"]
 
 BY_CLASS_NAME: dict[str, type[Solver]] = {kind: getattr(solvers, kind) for kind in solvers.CLASS_NAMES.values()}
 _BY_NAME = dict(zip(solvers.NAMES, BY_CLASS_NAME.values(), strict=True))
@@ -36,3 +38,23 @@ def resolve(solver: Solver | str, auto: Choice, n_jobs: int | None = 1) -> Solve
         return kind(**options, **(threads if hasattr(kind, "n_jobs") else {}))
     names = ", ".join(repr(name) for name in ("auto", *_BY_NAME))
     raise ValueError(f"solver must be one of {names}, or an object from dualfield.solvers; got {solver!r}.")
+
+
+def on_one_thread(solver: str, option: str, jobs: int) -> str:
+    """What to say where ``jobs`` threads are asked for and the method of this name works on one.
+
+    Examples
+    --------
+    >>> on_one_thread("sgd", "n_jobs", 2)[:51]
+    'n_jobs=2: sgd works on one thread; choose one of sd'
+    """
+    asked = f"{option} {jobs}" if option.startswith("-") else f"{option}={jobs}"
+    return f"{asked}: {solver} works on one thread; choose one of {', '.join(THREADED)}, or leave {option} out."
+
+
+def warn_of_one_thread(solver: Solver, n_jobs: int | None) -> None:
+    """Warn where a solver works on one thread and more are asked for. (Prediction may still use them.)"""
+    jobs = thread_count(n_jobs)
+    if jobs > 1 and not hasattr(solver, "n_jobs"):
+        name = next((name for name, kind in _BY_NAME.items() if type(solver) is kind), solver.name)
+        warnings.warn(on_one_thread(name, "n_jobs", jobs), UserWarning, stacklevel=3)

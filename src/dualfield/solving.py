@@ -45,7 +45,8 @@ def solve(
         The problem, from ``dualfield.fields``.
     solver : Solver or str
         A solver from ``dualfield.solvers``, its name in lower case, or "auto": what suits the field, by the
-        measurements in docs/how-to-choose.md; the message says what that is and why.
+        measurements in docs/how-to-choose.md. ``field.default_solver`` says what that is and why, and so does the
+        message where it is not the usual choice.
     tol : float
         The run ends when a confirmed duality gap is at most ``tol`` times the objective. (An objective that is not
         convex, as with loopy belief propagation or partial labels, has no such gap; there ``‖∇P‖² / (2 l2)`` takes its
@@ -83,8 +84,9 @@ def solve(
     >>> solution.certificate, solution.relative_gap <= 1e-4
     ('exact', True)
     """
-    reason = field.default_solver.reason if solver == "auto" else ""
-    solver = resolve(solver, field.default_solver, n_jobs)
+    chosen = field.default_solver
+    reason = chosen.reason if solver == "auto" and not chosen.usual else ""
+    solver = resolve(solver, chosen, n_jobs)
     check_limits(tol, max_passes)
     if callback_every is not None:
         check_count("solve", "callback_every", callback_every, 1)

@@ -229,7 +229,7 @@ def test_packed_output_reads_back(binary_command: Run, folder: Path) -> None:
         (("--features", "latin.txt"), "latin.txt is not in UTF-8"),
         (("--features", "crfpp.txt", "--gazetteer", "city=crfpp.txt"), "gazetteers go with a preset"),
         (("--features", "ner", "--gazetteer", "crfpp.txt"), "a gazetteer is given as NAME=FILE"),
-        (("--features", "ner", "--hash-bits", "40"), "hash_bits must be an integer from 1 to 30"),
+        (("--features", "ner", "--hash-bits", "40"), "--hash-bits must be an integer from 1 to 30"),
         (("--features", "ner", "--label-column", "3"), "the label column must be 1 to 2"),
         (("--features", "ner", "--encoding", "rot"), "unknown encoding: rot"),
         (("--features", "ner", "--format", "conllu"), "train.txt, line 1: expected the 10 columns of CoNLL-U"),

@@ -48,6 +48,17 @@ def test_options_come_from_a_file_and_the_command_line_wins(command: Run) -> Non
     assert command("inspect", "m", "--config", configured('json = true\nlabel = "O"\n'))[1].startswith("{")
 
 
+def test_a_file_has_a_section_for_each_command(command: Run) -> None:
+    config = configured(
+        'quiet = true\n[train]\nfeatures = "ner"\noutput = "m"\nl2 = 2\n[tag]\nlabels-only = true\nmodel = "m"\n'
+    )
+    assert command("train", "train.txt", "--config", config) == (0, "", "")
+    assert ChainCRF.load("m").l2 == 2.0
+    config = configured('[train]\nl2 = 2\n[tag]\nlabels-only = true\nmodel = "m"\n')
+    code, out, _ = command("tag", "train.txt", "--config", config)
+    assert (code, out.split("\n")[0].count(" ")) == (0, 0)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -60,6 +71,13 @@ def test_options_come_from_a_file_and_the_command_line_wins(command: Run) -> Non
         ("l2 = true", "c.toml: expected l2 to be a string or a number, found True."),
         ("min-count = 2\nmin_count = 2", "c.toml: 'min_count' stands twice"),
         ("l2 = ", "c.toml is no TOML file: "),
+        (
+            "[training]\nl2 = 2",
+            "c.toml: there is no command 'training'; a section is named after one, [train], [tag], ",
+        ),
+        ("[train]\nmax_pases = 3", "c.toml: train has no option 'max_pases'; the nearest that it has is 'max-passes'."),
+        ("[train.l2]\nx = 3", "c.toml: expected l2 to be a string or a number, found {'x': 3}."),
+        ("l2 = 1\n[train]\nl2 = 2", "c.toml: 'l2' stands twice"),
         ("#" * 20_000, "c.toml has more than 16,384 bytes, which no file of options needs"),
         ("l2 = " + "[" * 8000, "the input is nested too deeply"),
     ],
@@ -296,8 +314,7 @@ def test_numbers_beyond_64_bits_are_refused(command: Run, arguments: tuple[objec
     for option in ("--min-count", "--max-passes"):
         code, _, err = command("train", "train.txt", "--features", "ner", "-o", "m", option, 2**80)
         assert code == 2
-        name = option.removeprefix("--").replace("-", "_")
-        assert err == f"Error: {name} must be a positive integer, below 2^63; got {2**80}.\n"
+        assert err == f"Error: {option} must be a positive integer, below 2^63; got {2**80}.\n"
 
 
 @pytest.mark.parametrize("encoding", ["base64", "hex", "rot13", "zip", "idna", "punycode", "undefined"])

@@ -150,7 +150,7 @@ def test_a_model_that_crfsuite_cannot_have_is_refused(command: Run) -> None:
     ChainCRF(random_state=0).fit([[["a"], ["b"]]], [["X", "Y"]]).save("m")
     code, out, err = command("convert", "m", "out", "--to", "crfsuite")
     assert (code, out) == (2, "")
-    assert "bias=False, begin=False, end=False" in err
+    assert "--no-bias, --no-begin, --no-end" in err
     assert not Path("out").exists()
     assert "give its name instead of -" in command("convert", "-", "out", "--to", "crfsuite")[2]
 

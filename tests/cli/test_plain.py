@@ -44,12 +44,12 @@ def test_plain_arguments_mean_what_typer_says(words: list[str], monkeypatch: pyt
         return
     calls: list[Any] = []
     with monkeypatch.context() as patched:
-        patched.setattr(tag, "tag_file", lambda *given, report, wanted: calls.append((given, wanted)))
+        patched.setattr(tag, "tag_file", lambda *given, report, **more: calls.append((given, more)))
         patched.setattr(sys, "argv", ["dualfield", "tag", *words])
         with pytest.raises(SystemExit) as ended:
             app.run()
     assert not ended.value.code
-    assert calls == [((*plain, None, None, None, None, "utf-8", False, 1), Wanted())]
+    assert calls == [((*plain, None, None, None, None, "utf-8", False, 1), {"wanted": Wanted(), "tokenize": False})]
 
 
 @pytest.mark.parametrize(

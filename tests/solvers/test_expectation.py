@@ -166,7 +166,7 @@ def test_an_estimator_with_unknown_labels_is_certified_by_the_same_way() -> None
     X, y = chunk_sequences(200, seed=3)
     labels = sorted({tag for tags in y for tag in tags})
     crf = ChainCRF(constraints="bio", random_state=0, warm_start=True).fit(X, partly(y, labels))
-    assert "OEG was chosen" in crf.solution_.message
+    assert crf.solution_.message.startswith("OEG ")
     assert crf.solution_.history["problem"][-1] > 1
     again = crf.solution_.primal
     crf.set_params(tol=1e-5).fit(X, partly(y, labels))

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from dualfield.cli.conduct import say
+from dualfield.cli.wording import in_options
 from dualfield.version import __version__
 
 __all__ = ["COMMANDS", "command_line", "run"]
@@ -69,7 +70,7 @@ def run() -> Any:
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """In a sentence, as the commands say everything; which line of the package it comes from is of no use to a user."""
-    say(f"Warning: {message}")
+    say(f"Warning: {in_options(str(message))}")
 
 
 def _name_shell() -> None:

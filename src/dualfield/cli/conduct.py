@@ -71,7 +71,9 @@ def _sentence(error: Exception) -> str:
         return f"memory has run out{f' ({text})' if text else ''}; give less data, or shorter sequences."
     if isinstance(error, OverflowError):
         return f"a number is out of range ({text}); give a smaller one."
-    return text
+    from dualfield.cli.wording import in_options
+
+    return in_options(text)
 
 
 def _flush_output() -> None:

@@ -6,6 +6,14 @@
     l2 = 0.5
     gazetteer = ["city=cities.txt"]
     quiet = true
+
+Options may also stand in a section of their command, so that one file serves several::
+
+    [train]
+    l2 = 0.5
+
+    [tag]
+    probabilities = true
 """
 
 from __future__ import annotations
@@ -28,7 +36,7 @@ def read_config(context: typer.Context, path: str | None) -> str | None:
         return path
     options = _options(context)
     defaults: dict[str, Any] = {}
-    for key, value in _content(path).items():
+    for key, value in _given(path, str(context.info_name)):
         name = key.replace("_", "-")
         if name not in options:
             near = get_close_matches(name, options, 1, 0.0)
@@ -42,6 +50,22 @@ def read_config(context: typer.Context, path: str | None) -> str | None:
         defaults[option.name] = value
     context.default_map = {**(context.default_map or {}), **defaults}
     return path
+
+
+def _given(path: str, command: str) -> list[tuple[str, Any]]:
+    """The keys and values for a command: those of its section, and those of no section."""
+    from dualfield.cli.app import COMMANDS
+
+    found: list[tuple[str, Any]] = []
+    for key, value in _content(path).items():
+        if not isinstance(value, dict):
+            found.append((key, value))
+        elif key not in COMMANDS:
+            names = f"[{'], ['.join(COMMANDS)}]"
+            raise ValueError(f"{path}: there is no command {key!r}; a section is named after one, {names}.")
+        elif key == command:
+            found.extend(value.items())
+    return found
 
 
 def _options(context: typer.Context) -> dict[str, Any]:

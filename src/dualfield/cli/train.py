@@ -34,6 +34,7 @@ from dualfield.cli.options import (
 )
 from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
 from dualfield.cli.spec_options import with_spec_options
+from dualfield.cli.wording import in_options
 from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.models.recipe import FileLayout, Recipe
@@ -175,10 +176,10 @@ def _say_outcome(crf: ChainModel, output: str, report: str, quiet: bool) -> None
     solution = crf.solution_
     if quiet:
         if solution.status != "converged":
-            say(f"Warning: {solution.message}")
+            say(f"Warning: {in_options(solution.message)}")
         return
     say(f"{sizes(crf)}, {len(crf.classes_)} labels, {len(crf.weights_):,} weights")
-    say(solution.message)
+    say(in_options(solution.message))
     say(f"{solution.cpu_seconds:.1f} s of CPU time; {os.path.getsize(output) / 1e6:.1f} MB written to {output}")
     if report:
         say(report)

@@ -140,7 +140,7 @@ class GraphModel(StructuredEstimator, StoredModel):
                 options["edge_l2"] = default_edge_l2(self.l2, graphs.n_edges)
             field = PseudoLikelihood(known, y, self.l2, **options)
             if too_large:
-                name, reason, _ = field.default_solver
+                name, reason = field.default_solver[:2]
                 why = "exact inference passes the budget and 'trw' would take long, so this is the pseudo-likelihood"
                 field.default_solver = Choice(name, f"{why}, and {reason}")
 

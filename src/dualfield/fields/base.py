@@ -34,11 +34,15 @@ PER_CLIQUE = frozenset({"per-clique access"})  # and entropies that are concave 
 
 
 class Choice(NamedTuple):
-    """A solver by its name, why it suits a field, as a clause, and parameters that are not its defaults."""
+    """A solver by its name, why it suits a field, as a clause, and parameters that are not its defaults.
+
+    The usual choice goes without saying: its reason is not in the message of a run.
+    """
 
     name: str
     reason: str
     options: Mapping[str, Any] = MappingProxyType({})
+    usual: bool = False
 
 
 class Field(ABC):

@@ -263,9 +263,8 @@ def _default_solver(n_sequences: int) -> Choice:
     """By what docs/how-to-choose.md measures."""
     if n_sequences < _FEW_SEQUENCES:
         return Choice("lbfgs", f"with fewer than {_FEW_SEQUENCES} sequences a pass costs nothing and it needs few")
-    return Choice(
-        "oeg", "on sequences it was the first to a certificate or close to it, at every penalty, in little memory"
-    )
+    why = "on sequences it was the first to a certificate or close to it, at every penalty, in little memory"
+    return Choice("oeg", why, usual=True)
 
 
 def check_sequence_weight(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64] | None:

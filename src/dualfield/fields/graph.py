@@ -331,7 +331,7 @@ def default_solver(n_blocks: int, dimension: int) -> Choice:
         return Choice("lbfgs", f"with fewer than {_FEW_BLOCKS} graphs a pass costs nothing and it needs few")
     if dimension < _FEW_WEIGHTS:
         return Choice("lbfgs", f"with fewer than {_FEW_WEIGHTS} weights it needs few passes")
-    return Choice("oeg", "on many graphs and weights it was the first to a certificate")
+    return Choice("oeg", "on many graphs and weights it was the first to a certificate", usual=True)
 
 
 def _is_number(value: object) -> bool:

@@ -112,8 +112,8 @@ class Multiclass(Field):
 def _default_solver(rows: Any) -> Choice:
     """By what docs/how-to-choose.md measures."""
     if rows.nnz < _SPARSE * rows.shape[0] * rows.shape[1]:
-        return Choice("sdca", "it was the fastest to a certificate on sparse points")
-    return Choice("oeg", "it was the fastest to a certificate on most dense points")
+        return Choice("sdca", "it was the fastest to a certificate on sparse points", usual=True)
+    return Choice("oeg", "it was the fastest to a certificate on most dense points", usual=True)
 
 
 def compile_rows(

@@ -105,7 +105,7 @@ def test_standard_input_is_a_file(command: Run) -> None:
         (["train.txt", "a.jsonl", "--features", "ner"], "train.txt is read as columns, and a.jsonl as jsonl"),
         (["a.crfsuite", "--features", "ner"], "--features is for files of tokens"),
         (["f.jsonl", "--features", "ner"], "--features, --hash-bits and --label-column are for files of tokens"),
-        (["train.txt", "--features", "ner", "--min-count", "0"], "min_count must be a positive integer"),
+        (["train.txt", "--features", "ner", "--min-count", "0"], "--min-count must be a positive integer"),
     ],
 )
 def test_bad_input_ends_in_a_sentence_and_leaves_nothing(command: Run, arguments: list[str], message: str) -> None:

@@ -8,13 +8,13 @@ import time
 import numpy as np
 import pytest
 
-from dualfield.threads import in_parts, in_ranges
+from dualfield.threads import in_parts
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, 100, -1])
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 1000])
 def test_ranges_cover_all_blocks_in_order(n: int, n_jobs: int | None) -> None:
-    np.testing.assert_array_equal(in_ranges(np.arange, n, n_jobs), np.arange(n))
+    np.testing.assert_array_equal(np.concatenate(in_parts(np.arange, n, n_jobs)), np.arange(n))
 
 
 def test_as_many_threads_work_as_asked_for_and_the_callers_is_one_of_them() -> None:

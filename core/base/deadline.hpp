@@ -12,8 +12,11 @@ class Deadline {
         : end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                       std::chrono::duration<double>(seconds))) {}
     bool passed() const { return std::chrono::steady_clock::now() >= end_; }
+    static Deadline never() { return Deadline(std::chrono::steady_clock::time_point::max()); }
 
    private:
+    explicit Deadline(std::chrono::steady_clock::time_point end) : end_(end) {}
+
     std::chrono::steady_clock::time_point end_;
 };
 

@@ -53,6 +53,52 @@ auto span_probabilities(Input<double, 2> node, Input<double, 3> edge, Vector<std
     return out;
 }
 
+// Log-probabilities of the best labellings of blocks first .. last - 1.
+void confidences(const ChainField& field, const double* w, Index first, Index last, double* out) {
+    Viterbi viterbi;
+    std::vector<std::int32_t> path;
+    std::vector<double> masked;
+    with_oracle(field, [&](auto oracle) {
+        for_each_scored(field, w, first, last, [&](Index i, const double* theta) {
+            const ChainPotentials chain = field.potentials(i, theta, masked);
+            path.resize(chain.length);
+            const double score = viterbi.decode(chain, path.data());
+            // Rounding must not make a probability larger than one.
+            out[i - first] = std::min(score - oracle.log_partition(chain), 0.0);
+        });
+    });
+}
+
+// The labels of each sequence as a list: one for each pair of neighbours in offsets, which start anywhere.
+nb::list label_lists(Vector<std::int32_t> codes, Vector<Index> offsets, nb::list labels) {
+    const Index sequences = static_cast<Index>(offsets.shape(0)) - 1, K = static_cast<Index>(labels.size());
+    require(sequences >= 0, "offsets must not be empty");
+    require(never_decreases(offsets), "offsets must not decrease");
+    const Index start = offsets.data()[0];
+    require(offsets.data()[sequences] - start == static_cast<Index>(codes.shape(0)), "offsets must end at the labels");
+    require(all_below(K, codes), "a label is out of range");
+    std::vector<PyObject*> known;
+    for (Index k = 0; k < K; ++k) known.push_back(labels[extent(k)].ptr());
+    const auto made = [](Index size) {
+        PyObject* list = PyList_New(static_cast<Py_ssize_t>(size));
+        if (!list) throw nb::python_error();
+        return nb::steal<nb::list>(list);
+    };
+    nb::list all = made(sequences);
+    const std::int32_t* code = codes.data();
+    for (Index i = 0; i < sequences; ++i) {
+        const Index length = offsets.data()[i + 1] - offsets.data()[i];
+        nb::list one = made(length);
+        for (Index t = 0; t < length; ++t) {
+            PyObject* label = known[extent(*code++)];
+            Py_INCREF(label);
+            PyList_SET_ITEM(one.ptr(), static_cast<Py_ssize_t>(t), label);
+        }
+        PyList_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(i), one.release().ptr());
+    }
+    return all;
+}
+
 }  // namespace
 
 void bind_chain_queries(nb::module_& m) {
@@ -113,31 +159,21 @@ void bind_chain_queries(nb::module_& m) {
             "weights"_a.noconvert(), "block"_a, "count"_a, "seed"_a, "Exact samples of the labels of one block.")
         .def(
             "confidences",
-            [](const ChainField& field, Vector<double> w, Index first, Index last) {
+            [](const ChainField& field, Vector<double> w, Index first, Index last, Index threads) {
                 check_weights(field, w);
                 check_range(field, first, last);
                 auto out = new_array<double, 1>({static_cast<std::size_t>(last - first)});
                 nb::gil_scoped_release release;
-                Viterbi viterbi;
-                std::vector<std::int32_t> path;
-                std::vector<double> masked;
-                with_oracle(field, [&](auto oracle) {
-                    for_each_scored(field, w.data(), first, last, [&](Index i, const double* theta) {
-                        const ChainPotentials chain = field.potentials(i, theta, masked);
-                        path.resize(chain.length);
-                        const double score = viterbi.decode(chain, path.data());
-                        // Rounding must not make a probability larger than one.
-                        out.data()[i - first] = std::min(score - oracle.log_partition(chain), 0.0);
-                    });
-                });
+                over_blocks(field, first, last, threads,
+                            [&](Index a, Index b) { confidences(field, w.data(), a, b, out.data() + (a - first)); });
                 return out;
             },
-            "weights"_a.noconvert(), "first"_a, "last"_a,
+            "weights"_a.noconvert(), "first"_a, "last"_a, "threads"_a = 1,
             "Log-probabilities of the best labellings of blocks first .. last - 1.")
         .def(
             "span_probabilities",
             [](const ChainField& field, Vector<double> w, Vector<std::int32_t> kinds, Input<std::int8_t, 2> steps,
-               SpanRows spans) {
+               SpanRows spans, Index threads) {
                 check_weights(field, w);
                 const SpanRules rules = rules_of(kinds, steps);
                 require(rules.labels() == field.labels(), "there must be a kind for each label of the field");
@@ -150,25 +186,40 @@ void bind_chain_queries(nb::module_& m) {
                     check_span(rules, field.length(row[0]), row + 1);
                 }
                 auto out = new_array<double, 1>({static_cast<std::size_t>(count)});
+                if (count == 0) return out;
                 nb::gil_scoped_release release;
-                SpanOracle oracle;
-                std::vector<double> masked;
-                for (Index s = 0; s < count;) {
-                    const Index block = spans.data()[4 * s];
-                    for_each_scored(field, w.data(), block, block + 1, [&](Index, const double* theta) {
-                        const ChainPotentials chain = field.potentials(block, theta, masked);
-                        with_oracle(field, [&](auto marginals) { oracle.prepare(chain, marginals); });
-                    });
-                    for (; s < count && spans.data()[4 * s] == block; ++s) {
-                        const Index* row = spans.data() + 4 * s;
-                        out.data()[s] = oracle.probability(rules, {row[1], row[2], row[3]});
+                const Index* rows = spans.data();
+                const auto place_of = [=](Index block) {  // of the first span of a block or a later one
+                    Index first = 0, last = count;
+                    while (first < last) {
+                        const Index middle = first + (last - first) / 2;
+                        rows[4 * middle] < block ? first = middle + 1 : last = middle;
                     }
-                }
+                    return first;
+                };
+                over_blocks(field, rows[0], rows[4 * (count - 1)] + 1, threads, [&](Index a, Index b) {
+                    SpanOracle oracle;
+                    std::vector<double> masked;
+                    const Index end = place_of(b);
+                    for (Index s = place_of(a); s < end;) {
+                        const Index block = rows[4 * s];
+                        for_each_scored(field, w.data(), block, block + 1, [&](Index, const double* theta) {
+                            const ChainPotentials chain = field.potentials(block, theta, masked);
+                            with_oracle(field, [&](auto marginals) { oracle.prepare(chain, marginals); });
+                        });
+                        for (; s < end && rows[4 * s] == block; ++s) {
+                            const Index* row = rows + 4 * s;
+                            out.data()[s] = oracle.probability(rules, {row[1], row[2], row[3]});
+                        }
+                    }
+                });
                 return out;
             },
             "weights"_a.noconvert(), "kinds"_a.noconvert(), "steps"_a.noconvert(), "spans"_a.noconvert(),
-            "Probabilities of spans, rows of (block, begin, end, kind) ordered by block.");
+            "threads"_a = 1, "Probabilities of spans, rows of (block, begin, end, kind) ordered by block.");
 
+    m.def("label_lists", &label_lists, "codes"_a.noconvert(), "offsets"_a.noconvert(), "labels"_a,
+          "The labels of each sequence as a list of lists.");
     m.def("read_spans", &read_spans, "codes"_a.noconvert(), "offsets"_a.noconvert(), "kinds"_a.noconvert(),
           "steps"_a.noconvert(), "The spans of labellings, rows of (block, begin, end, kind).");
     m.def("chain_span_probabilities", &span_probabilities, "node"_a.noconvert(), "edge"_a.noconvert(),

@@ -187,15 +187,17 @@ void bind_constrained(nb::module_& m) {
             "allowed"_a.noconvert().none(), nb::keep_alive<1, 2>())
         .def(
             "decode_posterior",
-            [](const ConstrainedChain& field, Vector<double> w, Index first, Index last) {
+            [](const ConstrainedChain& field, Vector<double> w, Index first, Index last, Index threads) {
                 check_weights(field, w);
                 check_range(field, first, last);
                 auto path = new_array<std::int32_t, 1>({positions_between(field, first, last)});
                 nb::gil_scoped_release release;
-                decode_posteriors(field, w.data(), first, last, path.data());
+                over_blocks(field, first, last, threads, [&](Index a, Index b) {
+                    decode_posteriors(field, w.data(), a, b, path.data() + positions_between(field, first, a));
+                });
                 return path;
             },
-            "weights"_a.noconvert(), "first"_a, "last"_a,
+            "weights"_a.noconvert(), "first"_a, "last"_a, "threads"_a = 1,
             "The allowed labels of blocks first .. last - 1 with the fewest wrong ones to expect.");
 
     nb::class_<CostlyChain, ConstrainedChain>(m, "CostlyChain",

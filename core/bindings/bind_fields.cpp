@@ -79,27 +79,33 @@ void bind_general(nb::module_& m) {
             "weights"_a.noconvert(), "vector"_a.noconvert(), "The Hessian of the objective times a vector.")
         .def(
             "decode",
-            [](const GeneralField& field, Vector<double> w, Index first, Index last) {
+            [](const GeneralField& field, Vector<double> w, Index first, Index last, Index threads) {
                 check_weights(field, w);
                 check_range(field, first, last);
                 auto path = new_array<std::int32_t, 1>({positions_between(field, first, last)});
                 nb::gil_scoped_release release;
-                decode_blocks(field, w.data(), first, last, path.data());
+                over_blocks(field, first, last, threads, [&](Index a, Index b) {
+                    decode_blocks(field, w.data(), a, b, path.data() + positions_between(field, first, a));
+                });
                 return path;
             },
-            "weights"_a.noconvert(), "first"_a, "last"_a, "The best labels of blocks first .. last - 1.")
+            "weights"_a.noconvert(), "first"_a, "last"_a, "threads"_a = 1,
+            "The best labels of blocks first .. last - 1.")
         .def(
             "marginals",
-            [](const GeneralField& field, Vector<double> w, Index first, Index last) {
+            [](const GeneralField& field, Vector<double> w, Index first, Index last, Index threads) {
                 check_weights(field, w);
                 check_range(field, first, last);
-                auto out = new_array<double, 2>(
-                    {positions_between(field, first, last), static_cast<std::size_t>(field.labels())});
+                const std::size_t K = extent(field.labels());
+                auto out = new_array<double, 2>({positions_between(field, first, last), K});
                 nb::gil_scoped_release release;
-                infer_blocks(field, w.data(), first, last, out.data());
+                over_blocks(field, first, last, threads, [&](Index a, Index b) {
+                    infer_blocks(field, w.data(), a, b, out.data() + positions_between(field, first, a) * K);
+                });
                 return out;
             },
-            "weights"_a.noconvert(), "first"_a, "last"_a, "Node marginals of blocks first .. last - 1.")
+            "weights"_a.noconvert(), "first"_a, "last"_a, "threads"_a = 1,
+            "Node marginals of blocks first .. last - 1.")
         .def(
             "potentials",
             [](const GeneralField& field, Vector<double> w, Index i) {

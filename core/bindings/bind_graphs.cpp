@@ -262,7 +262,7 @@ void bind_graphs(nb::module_& m) {
     });
     loopy.def(
         "infer",
-        [](const LoopyGraph& field, Vector<double> w, Index first, Index last) {
+        [](const LoopyGraph& field, Vector<double> w, Index first, Index last, Index threads) {
             check_weights(field, w);
             check_range(field, first, last);
             const auto count = static_cast<std::size_t>(last - first);
@@ -271,19 +271,22 @@ void bind_graphs(nb::module_& m) {
             auto sweeps = new_array<Index, 1>({count});
             auto converged = new_array<bool, 1>({count});
             nb::gil_scoped_release release;
-            GeneralField::Workspace workspace;
-            std::vector<double> m;
-            double* out = marginals.data();
-            for_each_scored(field, w.data(), first, last, [&](Index i, const double* theta) {
-                const Approximation found = field.infer_and_report(i, theta, room(m, field.compact_size(i)), workspace);
-                const auto size = static_cast<Index>(positions_between(field, i, i + 1)) * field.labels();
-                out = std::copy(m.data(), m.data() + size, out);
-                sweeps.data()[i - first] = found.sweeps;
-                converged.data()[i - first] = found.converged;
+            over_blocks(field, first, last, threads, [&](Index a, Index b) {
+                GeneralField::Workspace workspace;
+                std::vector<double> m;
+                double* out = marginals.data() + positions_between(field, first, a) * extent(field.labels());
+                for_each_scored(field, w.data(), a, b, [&](Index i, const double* theta) {
+                    const Approximation found =
+                        field.infer_and_report(i, theta, room(m, field.compact_size(i)), workspace);
+                    const auto size = static_cast<Index>(positions_between(field, i, i + 1)) * field.labels();
+                    out = std::copy(m.data(), m.data() + size, out);
+                    sweeps.data()[i - first] = found.sweeps;
+                    converged.data()[i - first] = found.converged;
+                });
             });
             return std::make_tuple(marginals, sweeps, converged);
         },
-        "weights"_a.noconvert(), "first"_a, "last"_a,
+        "weights"_a.noconvert(), "first"_a, "last"_a, "threads"_a = 1,
         "(node marginals, sweeps, whether they converged) for blocks first .. last - 1.");
     loopy.def(
         "relaxed_bound",

@@ -72,12 +72,12 @@ class BoundAs : public Kind {
         if constexpr (requires { method_.certificate(); }) return method_.certificate();
         return {};
     }
-    Weights weights() override { return to_array(method_.weights()); }
+    Weights weights() override { return weights_of(method_); }
     Weights confirmed_weights() const override {
         if constexpr (requires { method_.confirmed_weights(); })
             return to_array(method_.confirmed_weights());
         else
-            return to_array(method_.weights());
+            return weights_of(method_);
     }
     void archive(Archive& archive) override { method_.archive(archive); }
     Index left_in_pass() const override { return method_.left_in_pass(); }
@@ -93,6 +93,19 @@ class BoundAs : public Kind {
 
    protected:
     Method method_;
+
+   private:
+    // Of many weights a method that works on threads writes a copy on all of them.
+    template <class Weighted>
+    static Weights weights_of(Weighted& method) {
+        if constexpr (requires(double* w) { method.write_weights(w); }) {
+            auto weights = new_array<double, 1>({extent(method.dimension())});
+            method.write_weights(weights.data());
+            return weights;
+        } else {
+            return to_array(method.weights());
+        }
+    }
 };
 
 template <class Method>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/archive.hpp"
+#include "base/deadline.hpp"
 #include "duality/certificate.hpp"
 #include "fields/field.hpp"
 #include "fields/own_parts.hpp"
@@ -26,11 +27,13 @@ class Objective {
     }
 
     // Adds the losses of some blocks and, where `gradient` is not null, their gradients c_i (E_w F - F_i), on the
-    // threads of a team. Sums are taken in the order of the blocks, so that they do not depend on the threads.
-    virtual void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) = 0;
+    // threads of a team. Sums are taken in the order of the blocks, so that they do not depend on the threads. Stops
+    // early when the time is over; returns how many blocks were added, at least one.
+    virtual Index add(const Index* blocks, Index count, const double* w, double* gradient, Team& team,
+                      const Deadline& deadline) = 0;
     void add(Index i, const double* w, double* gradient) {
         Team alone(1);
-        add(&i, 1, w, gradient, alone);
+        add(&i, 1, w, gradient, alone, Deadline::never());
     }
 
     // The sums of a pass in the making.
@@ -55,25 +58,28 @@ class ObjectiveOn final : public Objective {
     explicit ObjectiveOn(const F& field) : field_(field), own_parts_(field) {}
 
     using Objective::add;
-    void add(const Index* blocks, Index count, const double* w, double* gradient, Team& team) override {
+    Index add(const Index* blocks, Index count, const double* w, double* gradient, Team& team,
+              const Deadline& deadline) override {
         if (static_cast<Index>(workers_.size()) < team.size()) workers_ = std::vector<Worker>(team.size());
         own_parts_.divide(team.size());
         if (static_cast<Index>(slots_.size()) < OrderedHandOver::places(team))
             slots_.resize(OrderedHandOver::places(team));
-        hand_over_.run(
-            team, count,
-            [&](Index k, Index place, Index member) {
-                look_at(blocks[k], w, gradient != nullptr, workers_[member], slots_[place]);
+        const Index group = blocks_at_a_time(blocks, count, team.size());
+        const auto end_of = [&](Index g) { return std::min(count, (g + 1) * group); };
+        const Index groups = hand_over_.run(
+            team, (count + group - 1) / group,
+            [&](Index g, Index place, Index member) {
+                std::vector<Slot>& slots = slots_[place];
+                if (std::ssize(slots) < group) slots.resize(group);
+                for (Index k = g * group; k < end_of(g); ++k)
+                    look_at(blocks[k], w, gradient != nullptr, workers_[member], slots[k - g * group]);
             },
-            [&](Index k, Index place, Index member) {
-                const Slot& slot = slots_[place];
-                if (!(slot.weight > 0.0)) return;
-                if (gradient) own_parts_.take(blocks[k], slot.counts, slot.weight, gradient, member);
-                if (member > 0) return;
-                losses_.add(slot.loss);
-                magnitude_ += slot.magnitude;
-                ++oracle_calls_;
-            });
+            [&](Index g, Index place, Index member) {
+                for (Index k = g * group; k < end_of(g); ++k)
+                    take(blocks[k], slots_[place][k - g * group], gradient, member);
+            },
+            [&] { return deadline.passed(); });
+        return std::min(count, groups * group);
     }
 
    private:
@@ -86,6 +92,27 @@ class ObjectiveOn final : public Objective {
         typename OwnParts<F>::Counts counts;
         double weight, loss, magnitude;
     };
+
+    // Threads hand each other some blocks at a time where they are small: numbers enough that it takes long beside the
+    // handing over, and few enough that no thread has to wait at the end for one that has just begun.
+    Index blocks_at_a_time(const Index* blocks, Index count, Index threads) const {
+        constexpr Index kNumbers = 4096, kMost = 64, kLooks = 16, kGroupsOfAThread = 8;
+        if (threads == 1) return 1;
+        Index numbers = 0;
+        const Index looks = std::min(count, kLooks);
+        for (Index k = 0; k < looks; ++k) numbers += field_.compact_size(blocks[k * count / looks]);
+        return std::clamp<Index>(
+            std::min(kNumbers * looks / std::max(numbers, Index{1}), count / (kGroupsOfAThread * threads)), 1, kMost);
+    }
+
+    void take(Index i, const Slot& slot, double* gradient, Index member) {
+        if (!(slot.weight > 0.0)) return;
+        if (gradient) own_parts_.take(i, slot.counts, slot.weight, gradient, member);
+        if (member > 0) return;
+        losses_.add(slot.loss);
+        magnitude_ += slot.magnitude;
+        ++oracle_calls_;
+    }
 
     // What rounding acts on in scores of this magnitude. A score that is wrong by more than a millionth makes
     // probabilities that are wrong by as large a share, and with them the products of scores and probabilities.
@@ -117,9 +144,20 @@ class ObjectiveOn final : public Objective {
     const F& field_;
     OwnParts<F> own_parts_;
     std::vector<Worker> workers_;
-    std::vector<Slot> slots_;
+    std::vector<std::vector<Slot>> slots_;  // of the blocks that are handed over together
     OrderedHandOver hand_over_;
 };
+
+// How many of these threads share a pass over all blocks to advantage: one for so many numbers of potentials, since
+// to wake a thread and to wait for it takes as long as some thousands of them.
+template <Field F>
+Index worthwhile_threads(const F& field, Index threads) {
+    constexpr Index kNumbersOfAThread = 4096;
+    Index numbers = 0;
+    for (Index i = 0; i < field.blocks() && numbers < threads * kNumbersOfAThread; ++i)
+        numbers += field.compact_size(i);
+    return std::clamp<Index>(numbers / kNumbersOfAThread, 1, threads);
+}
 
 // The sums of a field, by what it knows best of itself.
 template <Field F>

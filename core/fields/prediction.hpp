@@ -1,6 +1,7 @@
 // What a field says of blocks under given weights: labels, marginals, k-best lists, samples.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include "oracles/chain_kbest.hpp"
 #include "oracles/chain_sampling.hpp"
 #include "oracles/chain_viterbi.hpp"
+#include "threads/team.hpp"
 
 namespace dualfield {
 
@@ -39,6 +41,29 @@ void for_each_scored(const F& field, const double* w, Index first, Index last, B
         score_block(field, w, i, room(theta, field.compact_size(i)));
         body(i, theta.data());
     }
+}
+
+// body(a, b) for ranges of blocks that make up first .. last - 1, on as many of the threads as pay: one for so many
+// numbers of potentials, since to wake a thread takes as long as some thousands of them. Ranges take about equally
+// long, and are short enough that no thread waits long for another at the end.
+template <class F, class Body>
+void over_blocks(const F& field, Index first, Index last, Index threads, Body&& body) {
+    constexpr Index kNumbersOfAThread = 4096, kRangesOfAThread = 32;
+    if (threads <= 1 || last - first <= 1) return body(first, last);
+    Index numbers = 0;
+    for (Index i = first; i < last; ++i) numbers += field.compact_size(i);
+    Team team(std::clamp<Index>(std::min(numbers / kNumbersOfAThread, last - first), 1, threads));
+    const Index share = numbers / (kRangesOfAThread * team.size()) + 1;
+    std::vector<Index> bounds{first};
+    Index gathered = 0;
+    for (Index i = first; i < last; ++i) {
+        gathered += field.compact_size(i);
+        if (gathered < share && i + 1 < last) continue;
+        bounds.push_back(i + 1);
+        gathered = 0;
+    }
+    if (team.size() == 1) return body(first, last);
+    team.for_each(std::ssize(bounds) - 1, [&](Index k, Index) { body(bounds[k], bounds[k + 1]); });
 }
 
 // The best labels of blocks first .. last - 1, position after position.

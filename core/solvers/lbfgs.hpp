@@ -52,7 +52,7 @@ class LBFGS {
 
     LBFGS(const F& field, const Options& options)
         : field_(field),
-          threads_(options.threads),
+          threads_(worthwhile_threads(field, options.threads)),
           growth_(options.growth),
           weights_(field.dimension()),
           gradient_(field.dimension()),
@@ -119,6 +119,12 @@ class LBFGS {
         return oracle_calls_before_ + objective_->oracle_calls() + confirmation_.oracle_calls();
     }
     const Zeros<double>& weights() const { return weights_; }
+    Index dimension() const { return field_.dimension(); }
+    void write_weights(double* w) const {
+        Team(threads_).over_ranges(field_.dimension(), [&](Index first, Index end) {
+            std::copy(weights_.begin() + first, weights_.begin() + end, w + first);
+        });
+    }
 
     void archive(Archive& archive) {
         Index calls = oracle_calls();
@@ -184,10 +190,11 @@ class LBFGS {
     // Adds the losses of the blocks from the cursor to `end`, at w, in slices.
     bool visit(const Deadline& deadline, Index last_visit, const Zeros<double>& w, Index end, Team& team) {
         while (cursor_ < end) {
-            const Index count = std::min({OrderedHandOver::batch(team), end - cursor_, last_visit - visits_});
-            objective_->add(order_.data() + cursor_, count, w.data(), trial_gradient_.data(), team);
-            cursor_ += count;
-            visits_ += count;
+            const Index count = std::min(end - cursor_, last_visit - visits_);
+            const Index added =
+                objective_->add(order_.data() + cursor_, count, w.data(), trial_gradient_.data(), team, deadline);
+            cursor_ += added;
+            visits_ += added;
             if ((deadline.passed() || visits_ == last_visit) && cursor_ < end) return false;
         }
         return true;

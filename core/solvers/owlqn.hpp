@@ -20,6 +20,7 @@
 #include "base/deadline.hpp"
 #include "base/numbers.hpp"
 #include "base/rule_names.hpp"
+#include "base/zeros.hpp"
 #include "duality/elastic_net.hpp"
 #include "fields/objective.hpp"
 #include "solvers/primal/curvature.hpp"
@@ -56,17 +57,20 @@ class OWLQN {
 
     OWLQN(const F& field, const Options& options)
         : field_(field),
-          threads_(options.threads),
+          threads_(worthwhile_threads(field, options.threads)),
           penalty_{options.l1, field.l2()},
-          change_(field.dimension(), 0.0),
-          gradient_(field.dimension(), 0.0),
-          pseudo_(field.dimension(), 0.0),
-          direction_(field.dimension(), 0.0),
-          trial_(field.dimension(), 0.0),
-          trial_gradient_(field.dimension(), 0.0),
+          change_(field.dimension()),
+          gradient_(field.dimension()),
+          pseudo_(field.dimension()),
+          direction_(field.dimension()),
+          trial_(field.dimension()),
+          trial_gradient_(field.dimension()),
           curvature_(field.dimension(), options.corrections),
           objective_(make_objective(field)),
           order_(active_blocks(field)) {
+        Team team(threads_);
+        for (auto* vector : {&change_, &gradient_, &pseudo_, &direction_, &trial_, &trial_gradient_})
+            write_zeros(team, *vector);
         centre_ = options.centre;
         point_ = centre_;
     }
@@ -106,9 +110,15 @@ class OWLQN {
     const Certificate& certificate() const { return certificate_; }
 
     std::vector<double> weights() const {
-        std::vector<double> w(change_);
-        if (!centre_.empty()) axpy(field_.dimension(), 1.0, centre_.data(), w.data());
+        std::vector<double> w(dimension());
+        write_weights(w.data());
         return w;
+    }
+    Index dimension() const { return field_.dimension(); }
+    void write_weights(double* w) const {
+        Team(threads_).over_ranges(field_.dimension(), [&](Index first, Index end) {
+            for (Index k = first; k < end; ++k) w[k] = change_[k] + (centre_.empty() ? 0.0 : centre_[k]);
+        });
     }
 
     void archive(Archive& archive) {
@@ -119,12 +129,12 @@ class OWLQN {
         archive.flag("stalled", stalled_);
         archive.flag("diverged", diverged_);
         archive.index("cursor", cursor_, total());
-        archive.array("change", change_);
-        archive.array("trial", trial_);
-        archive.array("trial_gradient", trial_gradient_);
-        archive.array("gradient", gradient_);
-        archive.array("pseudo_gradient", pseudo_);
-        archive.array("direction", direction_);
+        archive.span("change", change_.data(), field_.dimension());
+        archive.span("trial", trial_.data(), field_.dimension());
+        archive.span("trial_gradient", trial_gradient_.data(), field_.dimension());
+        archive.span("gradient", gradient_.data(), field_.dimension());
+        archive.span("pseudo_gradient", pseudo_.data(), field_.dimension());
+        archive.span("direction", direction_.data(), field_.dimension());
         archive.scalars("numbers", {&value_, &gradient_norm_, &allowance_, &best_dual_, &step_, &certificate_.primal,
                                     &certificate_.dual, &certificate_.gap});
         objective_->archive(archive);
@@ -143,10 +153,11 @@ class OWLQN {
         }
         const double* w = centre_.empty() ? trial_.data() : point_.data();
         while (cursor_ < total()) {
-            const Index count = std::min({OrderedHandOver::batch(team), total() - cursor_, last_visit - visits_});
-            objective_->add(order_.data() + cursor_, count, w, trial_gradient_.data(), team);
-            cursor_ += count;
-            visits_ += count;
+            const Index count = std::min(total() - cursor_, last_visit - visits_);
+            const Index added =
+                objective_->add(order_.data() + cursor_, count, w, trial_gradient_.data(), team, deadline);
+            cursor_ += added;
+            visits_ += added;
             if ((deadline.passed() || visits_ == last_visit) && cursor_ < total()) return false;
         }
         cursor_ = 0;
@@ -286,7 +297,7 @@ class OWLQN {
     const F& field_;
     Index threads_;
     ElasticNet penalty_;
-    std::vector<double> change_, gradient_, pseudo_, direction_, trial_, trial_gradient_;
+    Zeros<double> change_, gradient_, pseudo_, direction_, trial_, trial_gradient_;
     std::vector<double> centre_, point_;  // a, and a + trial; empty where a = 0
     Curvature curvature_;
     Certificate certificate_;

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/index.hpp"
-#include "threads/team.hpp"
+#include "threads/waiting.hpp"
 
 namespace dualfield {
 
@@ -28,18 +28,24 @@ class Counters {
     // A worker has failed: all waiting ends.
     void give_up() { given_up_.store(true, std::memory_order_relaxed); }
 
-    // Waits until one counter, or all of them, are at `done`; false after give_up().
-    bool wait_for_one(Index one, Index done) const {
-        for (int looks = 0; !has_reached(one, done);) {
-            if (given_up_.load(std::memory_order_relaxed)) return false;
-            if (looks < Team::kLooks) {
+    // Waits until one counter, or all of them, are at `done`; false after give_up(), or once over() is true and `done`
+    // is not reached.
+    template <class Over>
+    bool wait_for_one(Index one, Index done, Over&& over) const {
+        for (int looks = 0;;) {
+            const bool ends = given_up_.load(std::memory_order_relaxed) || over();
+            if (has_reached(one, done)) return true;
+            if (ends) return false;
+            if (looks < kLooks) {
                 ++looks;
-                Team::pause();
+                pause_processor();
             } else {
                 std::this_thread::yield();
             }
         }
-        return true;
+    }
+    bool wait_for_one(Index one, Index done) const {
+        return wait_for_one(one, done, [] { return false; });
     }
     bool wait_for(Index done) const {
         for (Index one = 0; one < count_; ++one)

@@ -1,13 +1,15 @@
 // Items that one member of a team makes and every member takes, all members in the same order.
 //
 // A member makes the next item that nobody has begun, and takes finished items in between. It waits only when no item
-// is finished and no place is free for another one. The order in which items are taken does not depend on timing.
+// is finished and no place is free for another one. The order in which items are taken does not depend on timing. Work
+// may stop early, after whatever has been begun by then; the items made and taken are the first ones all the same.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 
 #include "threads/counters.hpp"
+#include "threads/team.hpp"
 
 namespace dualfield {
 
@@ -21,24 +23,30 @@ class OrderedHandOver {
     static Index batch(const Team& team) { return team.size() == 1 ? 1 : std::max(Index{128}, places(team)); }
 
     // Makes and takes the items 0 .. count - 1.
-    template <class Make, class Take>
-    void run(Team& team, Index count, Make&& make, Take&& take) {
+    // Makes and takes the items 0 .. count - 1, or the first of them, where stop() becomes true; it is asked now and
+    // then, by one thread. Returns how many.
+    template <class Make, class Take, class Stop>
+    Index run(Team& team, Index count, Make&& make, Take&& take, Stop&& stop) {
         if (team.size() == 1) {
             for (Index k = 0; k < count; ++k) {
                 make(k, Index{0}, Index{0});
                 take(k, Index{0}, Index{0});
+                if (stop()) return k + 1;
             }
-            return;
+            return count;
         }
         const Index places = OrderedHandOver::places(team);
-        std::atomic<Index> next{0};
+        std::atomic<Index> next{0}, end{count};
         made_.begin(places);
         taken_.begin(team.size());
         team.run([&](Index member) {
             Index taken = 0;
-            const auto take_one = [&] {  // where it has been made, or once it has
-                if (!made_.wait_for_one(taken % places, taken + 1)) return false;
-                take(taken, taken % places, member);
+            // Once it has been made; false where there is no further item, or a member has failed.
+            const auto take_one = [&] {
+                const Index place = taken % places;
+                const auto over = [&] { return taken >= end.load(std::memory_order_acquire); };
+                if (!made_.wait_for_one(place, taken + 1, over)) return false;
+                take(taken, place, member);
                 taken_.reached(member, ++taken);
                 return true;
             };
@@ -50,15 +58,22 @@ class OrderedHandOver {
                     make(k, k % places, member);
                     made_.reached(k % places, k + 1);
                     while (taken < count && made_.has_reached(taken % places, taken + 1)) take_one();
+                    if (member == 0 && stop())
+                        end.store(std::min(count, next.exchange(count)), std::memory_order_release);
                 }
-                while (taken < count)
-                    if (!take_one()) return;
+                while (take_one()) {
+                }
             } catch (...) {
                 made_.give_up();
                 taken_.give_up();
                 throw;
             }
         });
+        return end.load(std::memory_order_relaxed);
+    }
+    template <class Make, class Take>
+    void run(Team& team, Index count, Make&& make, Take&& take) {
+        run(team, count, make, take, [] { return false; });
     }
 
    private:

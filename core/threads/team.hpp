@@ -1,7 +1,7 @@
 // A few threads that work on the same thing, in phases.
 //
-// A team lives as long as one slice of work: nothing of it is left when a solver returns to its caller, so that
-// processes may fork between slices and no pool competes with those of other libraries.
+// A team borrows its threads from the pool of the process (pool.hpp) when it first works together, and gives them back
+// at its end.
 //
 // The system may refuse a thread: there are too many, or no memory for its stack. The team is then smaller than asked
 // for, which callers see by size(), and missing_threads() tells Python, which warns.
@@ -11,14 +11,11 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <new>
-#include <system_error>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/compiler.hpp"
 #include "base/index.hpp"
+#include "threads/pool.hpp"
 
 namespace dualfield {
 
@@ -31,33 +28,33 @@ inline std::atomic<Index>& missing_threads() {
 class Team {
    public:
     explicit Team(Index size) {
-        try {
-            threads_.reserve(static_cast<std::size_t>(size - 1));
-            for (Index member = 1; member < size; ++member) threads_.emplace_back([this, member] { serve(member); });
-        } catch (const std::system_error&) {
-            report_missing(size - this->size());
-        } catch (const std::bad_alloc&) {
-            report_missing(size - this->size());
-        }
+        if (size <= 1) return;
+        workers_ = Pool::of_process().borrow(size - 1);
+        report_missing(size - this->size());
     }
     ~Team() {
-        work_ = nullptr;
-        begin();
-        for (std::thread& thread : threads_) thread.join();
+        if (workers_.empty()) return;
+        if (at_work_) {
+            work_ = nullptr;
+            begin();
+            for (const auto& worker : workers_) worker->wait();
+        }
+        Pool::of_process().give_back(workers_);
     }
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
-    Index size() const { return static_cast<Index>(threads_.size()) + 1; }
+    Index size() const { return static_cast<Index>(workers_.size()) + 1; }
 
     // body(member) on every member, the caller being member 0; returns when all are done. What one of them throws is
     // thrown here.
     template <class Body>
     void run(Body&& body) {
-        if (threads_.empty()) return body(Index{0});
+        if (workers_.empty()) return body(Index{0});
+        if (!at_work_) summon();
         work_ = [](void* b, Index member) { (*static_cast<std::remove_reference_t<Body>*>(b))(member); };
         body_ = const_cast<void*>(static_cast<const void*>(&body));
-        waiting_for_.store(static_cast<int>(threads_.size()), std::memory_order_relaxed);
+        waiting_for_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
         begin();
         call(0);
         wait_until(waiting_for_, [](int left) { return left == 0; });
@@ -67,7 +64,7 @@ class Team {
     // body(k, member) for all k < n, each on the member that is free first.
     template <class Body>
     void for_each(Index n, Body&& body) {
-        if (threads_.empty()) {
+        if (workers_.empty()) {
             for (Index k = 0; k < n; ++k) body(k, Index{0});
             return;
         }
@@ -83,15 +80,18 @@ class Team {
         run([&](Index member) { body(n * member / size(), n * (member + 1) / size()); });
     }
 
-    // A thread that waits looks again so many times, with a pause in between, before it lets others run.
-    static constexpr int kLooks = 4000;
-    static void pause() { pause_processor(); }
-
    private:
     static void report_missing(Index count) {
         Index most = missing_threads().load();
         while (most < count && !missing_threads().compare_exchange_weak(most, count)) {
         }
+    }
+
+    void summon() {
+        at_work_ = true;
+        Index place = 0;
+        for (const auto& worker : workers_)
+            worker->begin([](void* team, Index member) { static_cast<Team*>(team)->serve(member); }, this, ++place);
     }
 
     void begin() {
@@ -118,21 +118,12 @@ class Team {
         }
     }
 
-    // Phases last some hundred microseconds: looking again for a while is cheaper than going to sleep.
-    template <class Condition>
-    static void wait_until(const std::atomic<int>& value, Condition&& condition) {
-        for (int look = 0; look < kLooks; ++look) {
-            if (condition(value.load(std::memory_order_acquire))) return;
-            pause();
-        }
-        for (int now; !condition(now = value.load(std::memory_order_acquire));)
-            value.wait(now, std::memory_order_acquire);
-    }
-
-    std::vector<std::thread> threads_;
+    Pool::Workers workers_;
+    bool at_work_ = false;  // whether the workers serve this team
     void (*work_)(void*, Index) = nullptr;
     void* body_ = nullptr;
-    std::atomic<int> phase_{0}, waiting_for_{0};
+    alignas(64) std::atomic<int> phase_{0};        // on a line of its own: all look at it
+    alignas(64) std::atomic<int> waiting_for_{0};  // and all write this one
     std::mutex failing_;
     std::exception_ptr failure_;
 };

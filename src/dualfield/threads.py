@@ -1,4 +1,4 @@
-"""Threads: how many ``n_jobs`` asks for, and blocks in ranges, each on one of them."""
+"""Threads: how many ``n_jobs`` asks for, and work on them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from dualfield import _core
 from dualfield.given_numbers import check_integer
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-__all__ = ["MOST_THREADS", "all_threads", "in_parts", "in_ranges", "joined", "thread_count", "warn_missing_threads"]
+__all__ = ["MOST_THREADS", "all_threads", "in_parts", "on_threads", "thread_count", "warn_missing_threads"]
 
 MOST_THREADS = 1024  # of one call; more have no use on any machine and cost memory, so n_jobs asks for no more
 _RANGES_PER_THREAD = 16
@@ -54,16 +51,13 @@ def warn_missing_threads(missing: int) -> None:
     )
 
 
-def in_ranges(function: Callable[[int, int], npt.NDArray[Any]], n: int, n_jobs: int | None) -> npt.NDArray[Any]:
-    """``function(first, last)`` over blocks 0 … n, cut into ranges that run on threads; results joined."""
-    return joined(in_parts(function, n, n_jobs))
-
-
-def joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """The arrays of all ranges as one; of a single range its own, not a copy."""
-    import numpy as np  # whoever only tags columns does without
-
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def on_threads(function: Callable[[int], Part], n_jobs: int | None) -> Part:
+    """``function(threads)``, which works in the core on so many threads, or on fewer where there is little to do."""
+    threads = thread_count(n_jobs)
+    if threads == 1:
+        return function(1)
+    with all_threads():
+        return function(threads)
 
 
 def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -> list[Part]:

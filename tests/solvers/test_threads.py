@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import multiprocessing
+import subprocess
+import sys
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +22,7 @@ from dualfield.solvers import SAG, SAGA, SGD, Hybrid, Solver, resolve
 from dualfield.solvers.base import compiled
 from dualfield.solvers.dual import WINDOW_OF_A_THREAD
 from dualfield.solvers.resolving import on_one_thread
-from tests.zoo import PROBLEMS, finish, problem
+from tests.zoo import PROBLEMS, dense_sequences, finish, problem
 
 every_kind = pytest.mark.parametrize(
     "name", [name for name in PROBLEMS if problem(name).exact and not problem(name).l1]
@@ -283,6 +286,62 @@ def test_a_process_may_fork_between_runs() -> None:
     here = fitted(0)
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(fitted, [0, 0]) == [here, here]
+
+
+# Threads of this process, before it works on several, after that, and after it has forked.
+COUNTED = """
+import os
+from dualfield import LBFGS, fields, solve
+from tests.zoo import dense_sequences
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+field = fields.Chain(*dense_sequences(3000))
+counts = [threads()]
+for _ in range(3):
+    solution = solve(field, LBFGS(n_jobs=3), tol=1e-2)
+    counts.append(threads())
+if os.fork() == 0:
+    again = solve(field, LBFGS(n_jobs=3), tol=1e-2)
+    os._exit(0 if (again.weights == solution.weights).all() and threads() == counts[1] else 1)
+counts.append(threads())
+assert os.wait()[1] == 0
+print(counts)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux shows them")
+def test_threads_wait_for_more_work_and_end_before_a_fork() -> None:
+    done = subprocess.run([sys.executable, "-c", COUNTED], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    before, *after, forked = ast.literal_eval(done.stdout)
+    assert after == [before + 2] * 3
+    assert forked == before
+
+
+def test_few_numbers_are_worked_on_by_one_thread() -> None:
+    X, y = dense_sequences(20)
+    crf = ChainCRF(random_state=0, solver="lbfgs", n_jobs=64).fit(X, y)
+    assert crf.predict(X) == crf.set_params(n_jobs=1).predict(X)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 5])
+def test_answers_do_not_depend_on_threads(n_jobs: int) -> None:
+    X, y = dense_sequences(4000)
+    crf = ChainCRF(random_state=0, max_passes=3, tol=1.0).fit(X, y)
+    alone = crf.predict(X), crf.predict_marginals(X), crf.predict_confidence(X), crf.predict_posterior(X)
+    crf.set_params(n_jobs=n_jobs)
+    labels, marginals, confidences, posterior = (
+        crf.predict(X),
+        crf.predict_marginals(X),
+        crf.predict_confidence(X),
+        crf.predict_posterior(X),
+    )
+    assert labels == alone[0]
+    assert posterior == alone[3]
+    np.testing.assert_array_equal(np.concatenate(marginals), np.concatenate(alone[1]))
+    np.testing.assert_array_equal(confidences, alone[2])
 
 
 def test_estimators_train_on_threads_inside_processes() -> None:

@@ -34,9 +34,8 @@ class GradientCertificate {
         }
         const Index blocks = static_cast<Index>(order_.size());
         while (cursor_ < blocks) {
-            const Index count = std::min(OrderedHandOver::batch(team), blocks - cursor_);
-            objective_->add(order_.data() + cursor_, count, weights_.data(), gradient_.data(), team);
-            cursor_ += count;
+            cursor_ += objective_->add(order_.data() + cursor_, blocks - cursor_, weights_.data(), gradient_.data(),
+                                       team, deadline);
             if (deadline.passed() && cursor_ < blocks) return false;
         }
         end(team);

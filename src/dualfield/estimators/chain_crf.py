@@ -253,12 +253,10 @@ class ChainCRF(ChainParameters, ChainModel):
         chain_growth.go_on(self, X, y, classes, sample_weight)
         return self
 
-    def _by_sequence(self, answer: Callable[[int, int], Any], encoded: Encoded) -> list[Any]:
+    def _by_sequence(self, part: Callable[[int, int], list[Any]], encoded: Encoded) -> list[Any]:
         if not self.verbose or len(encoded) <= _SHOWN_STEP:
-            return super()._by_sequence(answer, encoded)
-        return in_shown_steps(
-            lambda a, b: self._range_by_sequence(answer, encoded, a, b), len(encoded), "sequence", _SHOWN_STEP
-        )
+            return super()._by_sequence(part, encoded)
+        return in_shown_steps(part, len(encoded), "sequence", _SHOWN_STEP)
 
     @classmethod
     def _of_spec(cls, spec: ChainSpec, training: Mapping[str, Any]) -> Self:

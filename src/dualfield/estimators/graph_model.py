@@ -33,7 +33,7 @@ from dualfield.scikit_learn import check_fitted, convergence_warning
 from dualfield.solution import Solution
 from dualfield.solvers import resolve
 from dualfield.solving import solve
-from dualfield.threads import in_parts, in_ranges, joined
+from dualfield.threads import on_threads
 
 __all__ = ["GraphModel", "cut_nodes"]
 
@@ -289,20 +289,20 @@ class GraphModel(StructuredEstimator, StoredModel):
         _, core, inference = self._compiled(X)
         if inference.exact:
             return np.ones(core.blocks, dtype=np.bool_)
-        return in_ranges(lambda a, b: core.infer(self.weights_, a, b)[2], core.blocks, self.n_jobs)
+        return self._found(core.infer, core)[2]
 
     def _codes(self, core: Any, exact: bool) -> npt.NDArray[Any]:
         self._check_prediction()
         if self.prediction == "map" or (self.prediction == "auto" and exact):
-            return in_ranges(lambda a, b: core.decode(self.weights_, a, b), core.blocks, self.n_jobs)
+            return self._found(core.decode, core)
         return self._marginals(core, exact).argmax(axis=1)
 
     def _marginals(self, core: Any, exact: bool) -> npt.NDArray[np.float64]:
         """The marginals of all nodes, with a warning where approximate inference has not settled."""
         if exact:
-            return in_ranges(lambda a, b: core.marginals(self.weights_, a, b), core.blocks, self.n_jobs)
-        parts = in_parts(lambda a, b: core.infer(self.weights_, a, b), core.blocks, self.n_jobs)
-        unsettled = sum(int((~converged).sum()) for _, _, converged in parts)
+            return self._found(core.marginals, core)
+        marginals, _, converged = self._found(core.infer, core)
+        unsettled = int((~converged).sum())
         if unsettled:
             warnings.warn(
                 f"Inference did not converge on {unsettled} of {core.blocks} members of X, whose marginals are what "
@@ -310,7 +310,11 @@ class GraphModel(StructuredEstimator, StoredModel):
                 convergence_warning(),
                 stacklevel=4,
             )
-        return joined([marginals for marginals, _, _ in parts])
+        return marginals
+
+    def _found(self, answer: Any, core: Any) -> Any:
+        """``answer(weights, first, last, threads)`` of the core for all blocks."""
+        return on_threads(lambda threads: answer(self.weights_, 0, core.blocks, threads), self.n_jobs)
 
     def _compiled(self, X: Any, *, labels: bool = False) -> tuple[Any, Any, GraphInference]:
         """The encoded data, the compiled field over it, and its inference: for labels, less accurate marginals do."""

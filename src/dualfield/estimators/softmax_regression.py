@@ -22,7 +22,7 @@ from dualfield.models.model_file import Arrays
 from dualfield.models.schema import Contents
 from dualfield.models.stored_model import StoredModel, solution_of
 from dualfield.solvers import Solver
-from dualfield.threads import in_ranges
+from dualfield.threads import on_threads
 
 __all__ = ["SoftmaxRegression"]
 
@@ -143,12 +143,12 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most probable class of each point, shape (n,)."""
         core, weights, n = self._compiled(X)
-        return self.classes_[in_ranges(lambda a, b: core.decode(weights, a, b), n, self.n_jobs)]
+        return self.classes_[on_threads(lambda threads: core.decode(weights, 0, n, threads), self.n_jobs)]
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each class, shape (n, K), columns as ``classes_``."""
         core, weights, n = self._compiled(X)
-        return in_ranges(lambda a, b: core.marginals(weights, a, b), n, self.n_jobs)
+        return on_threads(lambda threads: core.marginals(weights, 0, n, threads), self.n_jobs)
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The logarithms of :meth:`predict_proba`."""

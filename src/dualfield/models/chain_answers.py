@@ -15,7 +15,7 @@ from dualfield import _core
 from dualfield.features import Encoded
 from dualfield.memory import check_labellings
 from dualfield.oracles.spans import SpanRules
-from dualfield.threads import in_parts, in_ranges
+from dualfield.threads import in_parts, on_threads
 
 __all__ = ["Entity", "confidences", "entities", "kbest", "samples"]
 
@@ -65,20 +65,19 @@ def samples(crf: Weighted, encoded: Encoded, core: Any, n: int, seeds: npt.NDArr
 
 def confidences(crf: Weighted, encoded: Encoded, core: Any) -> npt.NDArray[np.float64]:
     """``p(ŷ | x)`` of the best labelling of each sequence."""
-    return np.exp(in_ranges(lambda a, b: core.confidences(crf.weights_, a, b), len(encoded), crf.n_jobs))
+    n = len(encoded)
+    return np.exp(on_threads(lambda threads: core.confidences(crf.weights_, 0, n, threads), crf.n_jobs))
 
 
 def entities(crf: Weighted, encoded: Encoded, core: Any) -> list[list[Entity]]:
     """The entities of the best labelling of each sequence."""
     rules = SpanRules.of_tags(crf.classes_.tolist())
-    codes = in_ranges(lambda a, b: core.decode(crf.weights_, a, b), len(encoded), crf.n_jobs)
+    n = len(encoded)
+    codes = on_threads(lambda threads: core.decode(crf.weights_, 0, n, threads), crf.n_jobs)
     spans = _core.read_spans(codes, encoded.offsets, rules.kinds, rules.steps)
-
-    def part(first: int, last: int) -> npt.NDArray[np.float64]:
-        begin, end = np.searchsorted(spans[:, 0], (first, last))
-        return core.span_probabilities(crf.weights_, rules.kinds, rules.steps, spans[begin:end])
-
-    probabilities = in_ranges(part, len(encoded), crf.n_jobs)
+    probabilities = on_threads(
+        lambda threads: core.span_probabilities(crf.weights_, rules.kinds, rules.steps, spans, threads), crf.n_jobs
+    )
     found: list[list[Entity]] = [[] for _ in range(len(encoded))]
     for (block, begin, end, kind), probability in zip(spans.tolist(), probabilities.tolist(), strict=True):
         found[block].append(Entity(begin, end, rules.types[kind], probability))

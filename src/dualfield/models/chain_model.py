@@ -10,12 +10,13 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dualfield import _core
 from dualfield.answers import Answers
 from dualfield.core_arrays import check_sample_weight
 from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode, known_bigrams
@@ -33,7 +34,7 @@ from dualfield.models.spec import ChainSpec
 from dualfield.models.stored_model import StoredModel, solution_of
 from dualfield.random_state import check_random_state
 from dualfield.solution import Solution
-from dualfield.threads import in_parts, in_ranges
+from dualfield.threads import on_threads
 
 __all__ = ["ChainModel"]
 
@@ -172,7 +173,7 @@ class ChainModel(StoredModel):
         [['A', 'B']]
         """
         encoded, core = self._compiled(X, allowed, given)
-        return self._labelled(lambda a, b: core.decode(self.weights_, a, b), encoded)
+        return self._labelled(core.decode, encoded)
 
     def predict_marginals(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[npt.NDArray[np.float64]]:
         """The probability of each label at each position: one array (T, K) per sequence, columns as ``classes_``.
@@ -180,7 +181,13 @@ class ChainModel(StoredModel):
         With ``allowed`` or ``given``, as in :meth:`predict`, the probability given that.
         """
         encoded, core = self._compiled(X, allowed, given)
-        return self._by_sequence(lambda a, b: core.marginals(self.weights_, a, b), encoded)
+        offsets = encoded.offsets
+
+        def part(first: int, last: int) -> list[npt.NDArray[np.float64]]:
+            found = self._found(core.marginals, first, last)
+            return [found[a:b] for a, b in pairwise((offsets[first : last + 1] - offsets[first]).tolist())]
+
+        return self._by_sequence(part, encoded)
 
     def predict_proba(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[npt.NDArray[np.float64]]:
         """The same as :meth:`predict_marginals`, by scikit-learn's name."""
@@ -193,8 +200,8 @@ class ChainModel(StoredModel):
         """
         encoded, core = self._compiled(X, allowed, given)
         if hasattr(core, "decode_posterior"):
-            return self._labelled(lambda a, b: core.decode_posterior(self.weights_, a, b), encoded)
-        return self._labelled(lambda a, b: core.marginals(self.weights_, a, b).argmax(axis=1), encoded)
+            return self._labelled(core.decode_posterior, encoded)
+        return self._labelled(lambda *arguments: core.marginals(*arguments).argmax(axis=1).astype(np.int32), encoded)
 
     def predict_kbest(
         self, X: Any, k: int = 5, *, allowed: Any = None, given: Any = None
@@ -267,7 +274,7 @@ class ChainModel(StoredModel):
                 UserWarning,
                 stacklevel=2,
             )
-        found = in_ranges(lambda a, b: core.decode(self.weights_, a, b), len(encoded), self.n_jobs)
+        found = self._found(core.decode, 0, len(encoded))
         weights = check_sample_weight(sample_weight, len(encoded), "sequence")
         weight = None if weights is None else np.repeat(weights, encoded.lengths)
         if known is not None:
@@ -323,30 +330,23 @@ class ChainModel(StoredModel):
         crf.solution_ = solution_of(contents.file, crf.weights_)
         return crf
 
-    def _labelled(self, decode: Callable[[int, int], npt.NDArray[Any]], encoded: Encoded) -> list[list[Any]]:
-        """The labels of each sequence; ``decode(first, last)`` gives their codes."""
-        labels = self.classes_.astype(object)  # Python's own: of other arrays, NumPy would make each string anew
-        return Answers(self._by_sequence(lambda a, b: labels[decode(a, b)].tolist(), encoded))
+    def _found(self, answer: Callable[[Any, int, int, int], Any], first: int, last: int) -> Any:
+        """``answer(weights, first, last, threads)`` of the core for sequences first … last."""
+        return on_threads(lambda threads: answer(self.weights_, first, last, threads), self.n_jobs)
 
-    def _by_sequence(self, answer: Callable[[int, int], Any], encoded: Encoded) -> list[Any]:
-        """What :meth:`_range_by_sequence` gives for all sequences."""
-        return self._range_by_sequence(answer, encoded, 0, len(encoded))
-
-    def _range_by_sequence(
-        self, answer: Callable[[int, int], Any], encoded: Encoded, start: int, stop: int
-    ) -> list[Any]:
-        """``answer(first, last)``, which is position after position, cut at the ends of the sequences start … stop.
-
-        The cutting is part of the threads' work: while one holds Python's lock for it, the others are in the core.
-        """
+    def _labelled(self, decode: Callable[[Any, int, int, int], npt.NDArray[Any]], encoded: Encoded) -> list[list[Any]]:
+        """The labels of each sequence; ``decode`` gives their codes, see :meth:`_found`."""
+        labels = self.classes_.tolist()  # Python's own: of other arrays, NumPy would make each string anew
         offsets = encoded.offsets
 
-        def part(first: int, last: int) -> list[Any]:
-            found = answer(first, last)
-            return [found[a:b] for a, b in pairwise((offsets[first : last + 1] - offsets[first]).tolist())]
+        def part(first: int, last: int) -> list[list[Any]]:
+            return _core.label_lists(self._found(decode, first, last), offsets[first : last + 1], labels)
 
-        parts = in_parts(lambda a, b: part(start + a, start + b), stop - start, self.n_jobs)
-        return list(chain.from_iterable(parts))
+        return Answers(self._by_sequence(part, encoded))
+
+    def _by_sequence(self, part: Callable[[int, int], list[Any]], encoded: Encoded) -> list[Any]:
+        """``part(first, last)``, the answers for sequences first … last, for all of them."""
+        return part(0, len(encoded))
 
     def _compiled(self, X: Any, allowed: Any = None, given: Any = None) -> tuple[Encoded, Any]:
         self._check_fitted()

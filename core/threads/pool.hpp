@@ -1,0 +1,142 @@
+// The threads of this process that wait for work. A team borrows some and gives them back.
+//
+// The pool makes a thread when none is free, so that whoever asks never waits for another team: teams within teams and
+// teams of several callers cannot block each other. Threads that wait sleep, and take no time from those of other
+// libraries. Before a process forks, the threads that wait end, so that parent and child begin with an empty pool.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/index.hpp"
+#include "threads/waiting.hpp"
+
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(__EMSCRIPTEN__)
+#include <pthread.h>
+#define DUALFIELD_FORKS 1
+#else
+#define DUALFIELD_FORKS 0
+#endif
+
+namespace dualfield {
+
+class Pool {
+   public:
+    // One thread. Whoever has borrowed it gives it one piece of work at a time.
+    class Worker {
+       public:
+        Worker() : thread_([this] { serve(); }) {}
+
+        // work(context, member), on this thread.
+        void begin(void (*work)(void*, Index), void* context, Index member) {
+            work_ = work;
+            context_ = context;
+            member_ = member;
+            change(kBusy);
+        }
+        void wait() const {
+            wait_until(state_, [](int state) { return state == kIdle; });
+        }
+        void end() {
+            change(kEnded);
+            thread_.join();
+        }
+
+       private:
+        enum State : int { kIdle, kBusy, kEnded };
+
+        void change(State state) {
+            state_.store(state, std::memory_order_release);
+            state_.notify_all();
+        }
+        void serve() {
+            for (;;) {
+                wait_until(state_, [](int state) { return state != kIdle; });
+                if (state_.load(std::memory_order_acquire) == kEnded) return;
+                work_(context_, member_);
+                change(kIdle);
+            }
+        }
+
+        void (*work_)(void*, Index) = nullptr;
+        void* context_ = nullptr;
+        Index member_ = 0;
+        alignas(64) std::atomic<int> state_{kIdle};
+        std::thread thread_;  // the last member: it begins when all others are there
+    };
+    using Workers = std::vector<std::unique_ptr<Worker>>;
+
+    // It is never taken down, since a thread may still give workers back while the process ends.
+    static Pool& of_process() {
+        static Pool& pool = *new Pool;
+        static const AtExit last{pool};
+        return pool;
+    }
+
+    // So many threads, or fewer where the system refuses one.
+    Workers borrow(Index count) {
+        Workers workers;
+        try {
+            workers.reserve(static_cast<std::size_t>(count));
+            {
+                const std::lock_guard lock(mutex_);
+                while (std::ssize(workers) < count && !idle_.empty()) {
+                    workers.push_back(std::move(idle_.back()));
+                    idle_.pop_back();
+                }
+            }
+            while (std::ssize(workers) < count) workers.push_back(std::make_unique<Worker>());
+        } catch (const std::system_error&) {
+        } catch (const std::bad_alloc&) {
+        }
+        return workers;
+    }
+
+    // Workers without work.
+    void give_back(Workers& workers) {
+        const std::lock_guard lock(mutex_);
+        for (; !workers.empty(); workers.pop_back()) {
+            try {
+                idle_.push_back(std::move(workers.back()));
+            } catch (const std::bad_alloc&) {
+                workers.back()->end();
+            }
+        }
+    }
+
+   private:
+    struct AtExit {
+        Pool& pool;
+        ~AtExit() {
+            if constexpr (!DUALFIELD_FORKS) return;  // where threads end before this is called
+            const std::lock_guard lock(pool.mutex_);
+            pool.end_idle();
+        }
+    };
+
+    Pool() {
+#if DUALFIELD_FORKS
+        pthread_atfork(
+            [] {
+                of_process().mutex_.lock();
+                of_process().end_idle();
+            },
+            [] { of_process().mutex_.unlock(); }, [] { of_process().mutex_.unlock(); });
+#endif
+    }
+
+    void end_idle() {
+        for (const std::unique_ptr<Worker>& worker : idle_) worker->end();
+        idle_.clear();
+    }
+
+    std::mutex mutex_;
+    Workers idle_;
+};
+
+}  // namespace dualfield

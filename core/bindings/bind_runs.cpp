@@ -145,6 +145,9 @@ void bind_runs(nb::module_& m) {
     m.def("sample_blocks", &sample_blocks, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "seed"_a,
           "sample_weights"_a.noconvert(), "smoothness"_a.noconvert(), "gaps"_a.noconvert(), "lengths"_a.noconvert(),
           "draws"_a, "The blocks that a sampling rule draws after the first pass.");
+    m.def("begin_fork", [] { Pool::of_process().begin_fork(); });
+    m.def("end_fork", [] { Pool::of_process().end_fork(); });
+    m.def("begin_as_child", [] { Pool::of_process().begin_as_child(); });
     m.def(
         "take_missing_threads", [] { return missing_threads().exchange(0); },
         "The most threads that the system refused a team since the last call.");

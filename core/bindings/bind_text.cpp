@@ -8,7 +8,7 @@
 #include "bindings/arrays.hpp"
 #include "tagging/name_index.hpp"
 #include "text/column_reader.hpp"
-#include "text/encoder.hpp"
+#include "text/encoding_on_threads.hpp"
 
 namespace dualfield {
 namespace {
@@ -217,19 +217,46 @@ void check_columns(const text::Template& source, const Tokens& tokens) {
         require(view.column < tokens.columns.size(), "the template refers to a column that the tokens do not have");
 }
 
-auto encode(const text::Template& source, const Tokens& tokens, bool bigrams, SharedTable given, int hash_bits,
-            std::int64_t min_count) {
-    require(hash_bits >= 0 && hash_bits <= 30, "hash_bits must be between 0 and 30");
-    require(min_count >= 1, "min_count must be at least 1");
-    check_columns(source, tokens);
+using Encoding = std::tuple<Output<std::int64_t, 1>, Output<Code, 1>, std::optional<Output<double, 1>>, SharedTable>;
+
+Encoding encode_alone(const text::Template& source, const Tokens& tokens, bool bigrams, const text::Numbering& numbering,
+                      std::int64_t min_count) {
     text::EncodedTokens out;
     {
         nb::gil_scoped_release release;
-        out = text::Encoder(source, tokens, bigrams, {given, hash_bits}).encode(min_count);
+        out = text::Encoder(source, tokens, bigrams, numbering).encode(min_count);
     }
     std::optional<Output<double, 1>> values;
     if (!out.values.empty()) values = owned(std::move(out.values));
-    return std::make_tuple(owned(std::move(out.indptr)), owned(std::move(out.indices)), values, out.names);
+    return {owned(std::move(out.indptr)), owned(std::move(out.indices)), values, out.names};
+}
+
+Encoding encode(const text::Template& source, const Tokens& tokens, bool bigrams, SharedTable given, int hash_bits,
+                std::int64_t min_count, Index threads) {
+    constexpr Index tokens_of_a_thread = 500;  // they take about half a millisecond
+    require(hash_bits >= 0 && hash_bits <= 30, "hash_bits must be between 0 and 30");
+    require(min_count >= 1, "min_count must be at least 1");
+    check_columns(source, tokens);
+    const text::Numbering numbering{given, hash_bits};
+    threads = std::min(threads, static_cast<Index>(tokens.size()) / tokens_of_a_thread);
+    if (threads <= 1 || (hash_bits > 0 && min_count > 1))
+        return encode_alone(source, tokens, bigrams, numbering, min_count);
+    std::optional<Team> team;
+    std::optional<text::EncodingOnThreads> encoding;
+    {
+        nb::gil_scoped_release release;
+        team.emplace(threads);
+        encoding.emplace(source, tokens, bigrams, numbering, min_count, *team);
+    }
+    auto indptr = new_array<std::int64_t, 1>({encoding->tokens() + 1});
+    auto indices = new_array<Code, 1>({encoding->entries()});
+    std::optional<Output<double, 1>> values;
+    if (encoding->valued()) values = new_array<double, 1>({encoding->entries()});
+    {
+        nb::gil_scoped_release release;
+        encoding->write(indptr.data(), indices.data(), values ? values->data() : nullptr);
+    }
+    return {indptr, indices, values, encoding->names()};
 }
 
 auto list_attributes(const text::Template& source, const Tokens& tokens, bool bigrams) {
@@ -303,7 +330,7 @@ void bind_text(nb::module_& m) {
                const std::string& outside) { new (self) text::Template(template_of(views, rules, outside)); },
             "views"_a, "rules"_a, "outside"_a)
         .def("encode", &encode, "tokens"_a, "bigrams"_a, "names"_a.none(), "hash_bits"_a, "min_count"_a,
-             "(indptr, indices, values or None, new names or None)")
+             "threads"_a = 1, "(indptr, indices, values or None, new names or None)")
         .def("list", &list_attributes, "tokens"_a, "bigrams"_a, "(indptr, codes in the order of the rules, names)");
     m.def("lower_case", &lower_case, "word"_a);
     m.def("match_pattern", &match_pattern, "pattern"_a, "word"_a, "(begin, end) of the first match, or None");

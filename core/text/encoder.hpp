@@ -26,32 +26,53 @@ struct EncodedTokens {
     std::vector<Code> indices;
     std::vector<double> values;          // empty: all are 1
     std::shared_ptr<StringTable> names;  // where numbered newly
+
+    std::span<const Code> token(std::size_t t) const {
+        return {indices.data() + indptr[t], static_cast<std::size_t>(indptr[t + 1] - indptr[t])};
+    }
 };
+
+// A token with the attributes found; `counted`: each with how often it was found as its value.
+inline void append(const MergedCodes& merged, bool counted, EncodedTokens& out) {
+    const auto codes = merged.codes();
+    out.indices.insert(out.indices.end(), codes.begin(), codes.end());
+    out.indptr.push_back(static_cast<std::int64_t>(out.indices.size()));
+    if (!counted || (merged.distinct() && out.values.empty())) return;
+    if (out.values.empty()) out.values.assign(out.indices.size() - codes.size(), 1.0);
+    for (std::size_t n = 0; n < codes.size(); ++n) out.values.push_back(merged.count(n));
+}
 
 class Encoder {
    public:
     Encoder(const Template& source, const Tokens& tokens, bool bigrams, Numbering numbering)
-        : tokens_(tokens), bigrams_(bigrams), numbering_(std::move(numbering)) {
-        if (!numbering_.given && numbering_.hash_bits == 0) names_ = std::make_shared<StringTable>();
+        : tokens_(tokens), bigrams_(bigrams), numbering_(std::move(numbering)), last_(tokens.sentences()) {
+        number_newly();
         std::int64_t markers = source.outside == Outside::wapiti ? kWapitiMarkers : 1;
         if (source.outside == Outside::crfpp)
             for (const Rule& rule : source.rules)
                 for (const Cell& cell : rule.cells) markers = std::max(markers, std::abs(cell.offset));
-        for (const View& view : source.views) views_.emplace_back(view, tokens, source.outside, markers);
+        auto views = std::make_shared<std::vector<EvaluatedView>>();
+        for (const View& view : source.views) views->emplace_back(view, tokens, source.outside, markers);
+        views_ = std::move(views);
         for (const Rule& rule : source.rules)
             if (bigrams ? rule.bigram && !rule.cells.empty() : rule.unigram) rules_.push_back(lookup_of(rule));
     }
 
+    // An encoder for sentences first .. last - 1 alone, which numbers on its own. They may work at the same time.
+    Encoder part(std::size_t first, std::size_t last) const { return Encoder(*this, first, last); }
+
     // Attributes distinct and increasing at every token; one that is made n times there has the value n.
     EncodedTokens encode(std::int64_t min_count) {
         EncodedTokens out;
-        out.indices.reserve(tokens_.size() * rules_.size());
-        out.indptr.reserve(tokens_.size() + 1);
+        out.indices.reserve(tokens_here() * rules_.size());
+        out.indptr.reserve(tokens_here() + 1);
         MergedCodes merged;
+        // Hashes that meet at a token count once: that they meet is chance, and values would triple the memory of all
+        // entries for the sake of a few.
+        const bool counted = numbering_.hash_bits == 0;
         each_token([&](const std::vector<Code>& here) {
             merged.take(here);
-            append(merged, out);
-            out.indptr.push_back(static_cast<std::int64_t>(out.indices.size()));
+            append(merged, counted, out);
         });
         out.names = names_;
         if (min_count > 1) drop_rare(min_count, out);
@@ -106,12 +127,30 @@ class Encoder {
         std::uint64_t hash;
     };
 
+    Encoder(const Encoder& whole, std::size_t first, std::size_t last)
+        : tokens_(whole.tokens_),
+          bigrams_(whole.bigrams_),
+          numbering_(whole.numbering_),
+          views_(whole.views_),
+          first_(first),
+          last_(last) {
+        number_newly();
+        for (const RuleLookup& lookup : whole.rules_) rules_.push_back(lookup_of(*lookup.rule));
+    }
+
+    void number_newly() {
+        if (!numbering_.given && numbering_.hash_bits == 0) names_ = std::make_shared<StringTable>();
+    }
+
+    std::size_t tokens_here() const { return static_cast<std::size_t>(tokens_.offsets[last_] - tokens_.offsets[first_]); }
+    const std::vector<EvaluatedView>& views() const { return *views_; }
+
     RuleLookup lookup_of(const Rule& rule) const {
         RuleLookup lookup{&rule, fnv(rule.literals[0]), {}, {}, {}, {}};
         int total = 0;
         std::size_t first = 0;
         for (std::size_t n = 0; n < rule.cells.size(); ++n) {
-            const int bits = std::bit_width(views_[rule.cells[n].view].size());
+            const int bits = std::bit_width(views()[rule.cells[n].view].size());
             if (total + bits > kKeyBits) {
                 lookup.stages.push_back({first, n, {}});
                 first = n;
@@ -121,7 +160,7 @@ class Encoder {
             total += bits;
         }
         lookup.stages.push_back({first, rule.cells.size(), {}});
-        const bool few = total < 40 && std::size_t{1} << total <= std::max<std::size_t>(1024, 8 * tokens_.size());
+        const bool few = total < 40 && std::size_t{1} << total <= std::max<std::size_t>(1024, 8 * tokens_here());
         if (few) lookup.direct.assign(std::size_t{1} << total, kUnset);
         return lookup;
     }
@@ -132,7 +171,7 @@ class Encoder {
     template <class Body>
     void each_token(Body&& body) {
         std::vector<Code> here;
-        for (std::size_t s = 0; s < tokens_.sentences(); ++s) {
+        for (std::size_t s = first_; s < last_; ++s) {
             const std::int64_t begin = tokens_.offsets[s], length = tokens_.offsets[s + 1] - begin;
             for (std::int64_t t = 0; t < length; t += kTogether) {
                 const Stretch stretch{begin, length, t, std::min(length, t + kTogether)};
@@ -179,7 +218,7 @@ class Encoder {
 
     void add_cell(RuleLookup& lookup, std::size_t n, const Stretch& at) const {
         const Cell& cell = lookup.rule->cells[n];
-        const EvaluatedView& view = views_[cell.view];
+        const EvaluatedView& view = views()[cell.view];
         const int bits = lookup.bits[n];
         const auto add = [&](std::int64_t t, Code code) {
             const auto k = static_cast<std::size_t>(t - at.first);
@@ -251,7 +290,7 @@ class Encoder {
     void each_piece(const Pending& pending, const Stretch& at, Body&& body) const {
         const Rule& rule = *rules_[pending.rule].rule;
         for (std::size_t n = 0; n < rule.cells.size(); ++n) {
-            const EvaluatedView& view = views_[rule.cells[n].view];
+            const EvaluatedView& view = views()[rule.cells[n].view];
             body(view[view.at(at.begin, at.length, place_of(rule.cells[n], pending.place, at.length))]);
             if (!rule.literals[n + 1].empty()) body(std::string_view(rule.literals[n + 1]));
         }
@@ -273,17 +312,6 @@ class Encoder {
         string_ = first;
         each_piece(pending, at, [&](std::string_view piece) { string_ += piece; });
         return names_->intern(string_, pending.hash);
-    }
-
-    // Hashes that meet at a token count once: that they meet is chance, and values would triple the memory of all
-    // entries for the sake of a few.
-    void append(const MergedCodes& merged, EncodedTokens& out) const {
-        const auto codes = merged.codes();
-        out.indices.insert(out.indices.end(), codes.begin(), codes.end());
-        if (numbering_.hash_bits > 0) return;
-        if (merged.distinct() && out.values.empty()) return;
-        if (out.values.empty()) out.values.assign(out.indices.size() - codes.size(), 1.0);
-        for (std::size_t n = 0; n < codes.size(); ++n) out.values.push_back(merged.count(n));
     }
 
     // Leaves out what occurs at fewer tokens; the others keep their order.
@@ -336,7 +364,8 @@ class Encoder {
     bool bigrams_;
     Numbering numbering_;
     std::shared_ptr<StringTable> names_;
-    std::vector<EvaluatedView> views_;
+    std::shared_ptr<const std::vector<EvaluatedView>> views_;
+    std::size_t first_ = 0, last_;  // the sentences
     std::vector<RuleLookup> rules_;
     std::vector<Code> numbers_;  // of the tokens at hand, token after token
     std::vector<Pending> pending_;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/compiler.hpp"
+#include "threads/team.hpp"
 
 namespace dualfield::text {
 
@@ -96,6 +97,40 @@ class StringTable {
         for (std::size_t n = 0; n < count; ++n)
             intern(
                 text.substr(static_cast<std::size_t>(bounds[n]), static_cast<std::size_t>(bounds[n + 1] - bounds[n])));
+    }
+
+    // Strings that are known to be distinct, with their hashes, on the threads of a team.
+    StringTable(std::vector<char> text, std::vector<std::int64_t> bounds, std::span<const std::uint64_t> hashes,
+                Team& team)
+        : arena_(std::move(text)), owned_bounds_(std::move(bounds)) {
+        text_ = arena_.data(), bounds_ = owned_bounds_;
+        checked_code(hashes.size());
+        slots_.resize(std::bit_ceil(std::max<std::size_t>(64, hashes.size() + hashes.size() / 3 + 2)));
+        // Each member fills its own stretch of slots; what does not fit before its end is put in place afterwards.
+        std::vector<std::vector<Code>> left(static_cast<std::size_t>(team.size()));
+        team.run([&](Index member) {
+            const auto bound = [&](Index m) {
+                return slots_.size() * static_cast<std::size_t>(m) / static_cast<std::size_t>(team.size());
+            };
+            const std::size_t begin = bound(member), end = bound(member + 1);
+            for (std::size_t n = 0; n < hashes.size(); ++n) {
+                std::size_t at = first_place(hashes[n]);
+                if (at < begin || at >= end) continue;
+                while (at < end && slots_[at].code != kNone) ++at;
+                if (at < end) {
+                    slots_[at] = {static_cast<std::uint32_t>(hashes[n]), static_cast<Code>(n)};
+                } else {
+                    left[static_cast<std::size_t>(member)].push_back(static_cast<Code>(n));
+                }
+            }
+        });
+        for (const std::vector<Code>& codes : left)
+            for (const Code code : codes) {
+                const std::uint64_t hash = hashes[static_cast<std::size_t>(code)];
+                std::size_t at = first_place(hash);
+                while (slots_[at].code != kNone) at = (at + 1) & (slots_.size() - 1);
+                slots_[at] = {static_cast<std::uint32_t>(hash), code};
+            }
     }
 
     std::size_t size() const { return bounds_.size() - 1; }

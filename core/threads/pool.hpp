@@ -16,13 +16,6 @@
 #include "base/index.hpp"
 #include "threads/waiting.hpp"
 
-#if (defined(__unix__) || defined(__APPLE__)) && !defined(__EMSCRIPTEN__)
-#include <pthread.h>
-#define DUALFIELD_FORKS 1
-#else
-#define DUALFIELD_FORKS 0
-#endif
-
 namespace dualfield {
 
 class Pool {
@@ -109,26 +102,35 @@ class Pool {
         }
     }
 
+    // Around a fork, in the thread that forks: the threads that wait end, and nobody borrows one meanwhile.
+    void begin_fork() {
+        mutex_.lock();
+        forking_ = true;
+        end_idle();
+    }
+    void end_fork() {
+        forking_ = false;
+        mutex_.unlock();
+    }
+    // In the child. Where nobody has said that a fork begins, the threads that waited then are gone with the parent.
+    void begin_as_child() {
+        if (forking_) return end_fork();
+        for (std::unique_ptr<Worker>& worker : idle_) static_cast<void>(worker.release());
+        idle_.clear();
+    }
+
    private:
     struct AtExit {
         Pool& pool;
         ~AtExit() {
-            if constexpr (!DUALFIELD_FORKS) return;  // where threads end before this is called
+#ifndef _WIN32  // where threads have ended before this is called
             const std::lock_guard lock(pool.mutex_);
             pool.end_idle();
+#endif
         }
     };
 
-    Pool() {
-#if DUALFIELD_FORKS
-        pthread_atfork(
-            [] {
-                of_process().mutex_.lock();
-                of_process().end_idle();
-            },
-            [] { of_process().mutex_.unlock(); }, [] { of_process().mutex_.unlock(); });
-#endif
-    }
+    Pool() = default;
 
     void end_idle() {
         for (const std::unique_ptr<Worker>& worker : idle_) worker->end();
@@ -136,6 +138,7 @@ class Pool {
     }
 
     std::mutex mutex_;
+    bool forking_ = false;
     Workers idle_;
 };
 

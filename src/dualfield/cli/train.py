@@ -116,6 +116,7 @@ def train(
         min_count=spec.min_count,
         hash_bits=hash_bits,
         gazetteers=gazetteer or (),
+        n_jobs=jobs,
     )
     plan = plan_report(report, held_out, file, data, encoding)
     data = data._replace(tokens=None)  # whoever needs them has them

@@ -32,6 +32,7 @@ class Vocabularies(Protocol):
 
     vocabulary_: Vocabulary | NumberedColumns
     bigram_vocabulary_: Vocabulary | NumberedColumns | None
+    n_jobs: int | None
 
 
 class FileLayout(NamedTuple):
@@ -173,7 +174,11 @@ class Recipe:
         """The attributes that the model knows."""
         seen = tokens.with_columns(self.seen)
         return self.template.encode(
-            seen, model.vocabulary_, hash_bits=self.hash_bits, bigram_vocabulary=model.bigram_vocabulary_
+            seen,
+            model.vocabulary_,
+            hash_bits=self.hash_bits,
+            bigram_vocabulary=model.bigram_vocabulary_,
+            n_jobs=model.n_jobs,
         )
 
     def to_dict(self) -> dict[str, Any]:

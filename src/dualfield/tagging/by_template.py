@@ -54,6 +54,7 @@ class Maker:
         label_column: int | None = None,
         min_count: int = 1,
         hash_bits: int | None = None,
+        n_jobs: int = 1,
     ) -> Made:
         """The attributes and labels of a file; ``label_column`` counts from 1."""
         from dualfield.features.templates.presets import preset_template
@@ -67,7 +68,7 @@ class Maker:
             # A template's numbers are the file's.
             columns = list(range(width - 1 if label == width - 1 else width))
             _check_template(template, label, len(columns))
-        X = template.encode(tokens.with_columns(columns), min_count=min_count, hash_bits=hash_bits)
+        X = template.encode(tokens.with_columns(columns), min_count=min_count, hash_bits=hash_bits, n_jobs=n_jobs)
         recipe = Recipe(layout, width, label, tuple(columns), template.to_dict(), hash_bits)
         return Made(X, tokens.labels(label), recipe)
 

@@ -49,6 +49,7 @@ def read_for_training(
     min_count: int = 1,
     hash_bits: int | None = None,
     gazetteers: Iterable[str] = (),
+    n_jobs: int = 1,
 ) -> Labelled:
     """Read a labelled file; ``features`` is a preset or a template file, ``label_column`` counts from 1."""
     format = format_named(layout.format)
@@ -77,7 +78,7 @@ def read_for_training(
     if isinstance(content, AttributeFile):
         return Labelled(content.X, content.y, Given(format.name), None, content.weights)
     assert maker is not None
-    made = maker.make(content, layout, label_column, min_count, hash_bits)
+    made = maker.make(content, layout, label_column, min_count, hash_bits, n_jobs)
     return Labelled(made.X, made.y, made.recipe, content.tokens, content.weights)
 
 

@@ -21,6 +21,7 @@ from dualfield.features.templates.syntax import parse_crfpp, parse_wapiti
 from dualfield.features.templates.tokens import Tokens
 from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.given_numbers import check_integer
+from dualfield.threads import on_threads
 
 __all__ = ["Template"]
 
@@ -176,6 +177,7 @@ class Template:
         min_count: int = 1,
         hash_bits: int | None = None,
         bigram_vocabulary: Vocabulary | NumberedColumns | None = None,
+        n_jobs: int | None = 1,
     ) -> Encoded:
         """Make and number the attributes of the unigram rules and, as ``bigrams`` of the result, of the bigram rules.
 
@@ -194,6 +196,8 @@ class Template:
             ``NumberedColumns`` of an earlier result.
         bigram_vocabulary : Vocabulary, optional
             The same as ``vocabulary`` for the attributes of the bigram rules.
+        n_jobs : int or None
+            Threads; −1 for all cores. The result does not depend on how many there are.
 
         Returns
         -------
@@ -203,10 +207,10 @@ class Template:
         """
         if not isinstance(tokens, Tokens):
             tokens = Tokens.from_rows(tokens)
-        encoded = self._encoded(tokens, vocabulary, min_count, hash_bits, bigrams=False)
+        encoded = self._encoded(tokens, vocabulary, min_count, hash_bits, n_jobs, bigrams=False)
         if not self.bigrams:
             return encoded
-        return encoded.with_bigrams(self.encode_bigrams(tokens, bigram_vocabulary, min_count, hash_bits))
+        return encoded.with_bigrams(self.encode_bigrams(tokens, bigram_vocabulary, min_count, hash_bits, n_jobs))
 
     def encode_bigrams(
         self,
@@ -214,12 +218,13 @@ class Template:
         vocabulary: Vocabulary | NumberedColumns | None = None,
         min_count: int = 1,
         hash_bits: int | None = None,
+        n_jobs: int | None = 1,
     ) -> Encoded:
         """Make and number the attributes of the bigram rules, as :meth:`encode` does.
 
         Position t has the attributes of the pair of labels at t − 1 and t; the first position of a sequence has none.
         """
-        return self._encoded(tokens, vocabulary, min_count, hash_bits, bigrams=True)
+        return self._encoded(tokens, vocabulary, min_count, hash_bits, n_jobs, bigrams=True)
 
     def to_dict(self) -> dict[str, Any]:
         """The template as plain data, for a model file."""
@@ -269,6 +274,7 @@ class Template:
         vocabulary: Vocabulary | NumberedColumns | None,
         min_count: int,
         hash_bits: int | None,
+        n_jobs: int | None,
         bigrams: bool,
     ) -> Encoded:
         _check_numbering(vocabulary, min_count, hash_bits)
@@ -278,7 +284,9 @@ class Template:
             raise ValueError("there are no sentences; expected at least one.")
         self.check_columns(tokens.n_columns)
         given = vocabulary.core if isinstance(vocabulary, Vocabulary) else None
-        indptr, indices, values, names = self._compiled.encode(tokens.core, bigrams, given, hash_bits or 0, min_count)
+        indptr, indices, values, names = on_threads(
+            lambda threads: self._compiled.encode(tokens.core, bigrams, given, hash_bits or 0, min_count, threads), n_jobs
+        )
         if hash_bits is not None:
             vocabulary = NumberedColumns(2**hash_bits)
         elif names is not None:

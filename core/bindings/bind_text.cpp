@@ -219,8 +219,8 @@ void check_columns(const text::Template& source, const Tokens& tokens) {
 
 using Encoding = std::tuple<Output<std::int64_t, 1>, Output<Code, 1>, std::optional<Output<double, 1>>, SharedTable>;
 
-Encoding encode_alone(const text::Template& source, const Tokens& tokens, bool bigrams, const text::Numbering& numbering,
-                      std::int64_t min_count) {
+Encoding encode_alone(const text::Template& source, const Tokens& tokens, bool bigrams,
+                      const text::Numbering& numbering, std::int64_t min_count) {
     text::EncodedTokens out;
     {
         nb::gil_scoped_release release;

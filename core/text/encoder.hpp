@@ -142,7 +142,9 @@ class Encoder {
         if (!numbering_.given && numbering_.hash_bits == 0) names_ = std::make_shared<StringTable>();
     }
 
-    std::size_t tokens_here() const { return static_cast<std::size_t>(tokens_.offsets[last_] - tokens_.offsets[first_]); }
+    std::size_t tokens_here() const {
+        return static_cast<std::size_t>(tokens_.offsets[last_] - tokens_.offsets[first_]);
+    }
     const std::vector<EvaluatedView>& views() const { return *views_; }
 
     RuleLookup lookup_of(const Rule& rule) const {

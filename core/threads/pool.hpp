@@ -71,21 +71,28 @@ class Pool {
         return pool;
     }
 
-    // So many threads, or fewer where the system refuses one.
+    // So many threads, or fewer where the system refuses one. Then a new one is given up too: its stack is room for
+    // what the others need when they begin.
     Workers borrow(Index count) {
         Workers workers;
+        Index known = 0;
         try {
             workers.reserve(static_cast<std::size_t>(count));
             {
                 const std::lock_guard lock(mutex_);
-                while (std::ssize(workers) < count && !idle_.empty()) {
+                for (; known < count && !idle_.empty(); ++known) {
                     workers.push_back(std::move(idle_.back()));
                     idle_.pop_back();
                 }
             }
             while (std::ssize(workers) < count) workers.push_back(std::make_unique<Worker>());
+            return workers;
         } catch (const std::system_error&) {
         } catch (const std::bad_alloc&) {
+        }
+        if (std::ssize(workers) > known) {
+            workers.back()->end();
+            workers.pop_back();
         }
         return workers;
     }

@@ -15,9 +15,7 @@ from dualfield.given_numbers import check_integer
 __all__ = ["MOST_THREADS", "all_threads", "in_parts", "on_threads", "thread_count", "warn_missing_threads"]
 
 if hasattr(os, "register_at_fork"):  # threads of the core that wait for work are not copied into a child
-    os.register_at_fork(
-        before=_core.begin_fork, after_in_parent=_core.end_fork, after_in_child=_core.begin_as_child
-    )
+    os.register_at_fork(before=_core.begin_fork, after_in_parent=_core.end_fork, after_in_child=_core.begin_as_child)
 
 MOST_THREADS = 1024  # of one call; more have no use on any machine and cost memory, so n_jobs asks for no more
 _RANGES_PER_THREAD = 16

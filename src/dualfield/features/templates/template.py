@@ -285,7 +285,8 @@ class Template:
         self.check_columns(tokens.n_columns)
         given = vocabulary.core if isinstance(vocabulary, Vocabulary) else None
         indptr, indices, values, names = on_threads(
-            lambda threads: self._compiled.encode(tokens.core, bigrams, given, hash_bits or 0, min_count, threads), n_jobs
+            lambda threads: self._compiled.encode(tokens.core, bigrams, given, hash_bits or 0, min_count, threads),
+            n_jobs,
         )
         if hash_bits is not None:
             vocabulary = NumberedColumns(2**hash_bits)

@@ -142,3 +142,18 @@ def test_a_sentence_without_an_end_is_refused(command: Run, monkeypatch: pytest.
     code, _, err = command("encode", "long.txt", "-o", "out", "--features", "ner")
     assert code == 2
     assert "long.txt, line 3: the sentence that begins here has more than" in err
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_bar_counts_the_bytes_of_the_files(command: Run, packed: bool) -> None:
+    name = "b.txt.gz" if packed else "train.txt"
+    if packed:
+        Path(name).write_bytes(gzip.compress(Path("train.txt").read_bytes()))
+    size = Path(name).stat().st_size
+    err = command("encode", name, name, "-o", "out", "--features", "ner")[2]
+    assert f"byte {2 * size:,} of {2 * size:,}" in err
+    chunks = labelled_chunks.LabelledChunks([name, name], FileLayout(), "utf-8", labelled_chunks.Maker("ner", "crfpp"))
+    seen = [chunks.bytes_read for _ in chunks]
+    assert seen == sorted(seen)
+    assert size <= seen[-1] <= 2 * size
+    assert "byte" not in command("encode", name, "-o", "quiet", "--features", "ner", "--quiet")[2]

@@ -175,3 +175,20 @@ def test_prediction_of_many_sequences_is_shown(capsys: pytest.CaptureFixture[str
     capsys.readouterr()
     crf.predict(X)
     assert capsys.readouterr() == ("", "")
+
+
+def test_encoding_of_many_sequences_is_shown_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    many, labels = X * 60, Y * 60  # 1,200
+    quiet = ChainCRF(random_state=0, max_passes=2, tol=0).fit(many, labels)
+    assert capsys.readouterr() == ("", "")
+    shown = ChainCRF(random_state=0, max_passes=2, tol=0, verbose=1).fit(many, labels)
+    assert "encoding: sequence 1,200 of 1,200" in capsys.readouterr().err
+    np.testing.assert_array_equal(shown.weights_, quiet.weights_)
+    assert shown.vocabulary_.names == quiet.vocabulary_.names
+    shown.predict(many)
+    assert "encoding: sequence 1,200 of 1,200" in capsys.readouterr().err
+    ChainCRFCV(l2s=[1.0], cv=2, random_state=0, verbose=1).fit(many, labels)
+    assert "encoding: sequence 1,200 of 1,200" in capsys.readouterr().err
+    shown.encode(X)
+    ChainCRF(verbose=1).encode(tuple(many[:1000]))
+    assert capsys.readouterr() == ("", "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -26,7 +28,7 @@ from dualfield.features.templates.presets import PRESETS
 from dualfield.models.recipe import FileLayout
 from dualfield.tagging.by_template import Maker
 from dualfield.tagging.content import shown
-from dualfield.tagging.labelled_chunks import LabelledChunks, expanded
+from dualfield.tagging.labelled_chunks import Chunk, LabelledChunks, expanded
 from dualfield.tagging.recognition import recognised
 
 __all__ = ["encode"]
@@ -90,7 +92,11 @@ def encode(
     )
     chunks.check()
     data = write_partitions(
-        chunks, output, min_count=min_count, positions=positions, column_features=lambda: chunks.column_features
+        chunks if quiet else _watched(chunks, paths),
+        output,
+        min_count=min_count,
+        positions=positions,
+        column_features=lambda: chunks.column_features,
     )
     if not quiet:
         say(
@@ -101,6 +107,21 @@ def encode(
         counts = {"sequences": data.n_sequences, "positions": data.n_positions}
         sizes = {"attributes": len(data.vocabulary), "labels": data.classes.tolist(), "partitions": len(data)}
         print_json({"folder": output, "training_data": counts, **sizes})
+
+
+def _watched(chunks: LabelledChunks, paths: list[str]) -> Iterator[Chunk]:
+    """The chunks, under a bar that counts the bytes of the files."""
+    from dualfield.reporting.progress import CountBar
+
+    total = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
+    if "-" in paths or total == 0:
+        yield from chunks
+        return
+    with CountBar(total, "byte") as bar:
+        for chunk in chunks:
+            bar.show(min(chunks.bytes_read, total))
+            yield chunk
+        bar.show(total)
 
 
 def _format_of(paths: list[str], separator: str | None, comment: str | None, encoding: str, quiet: bool) -> str:

@@ -21,7 +21,7 @@ from dualfield.labels.tags import Scheme
 from dualfield.labels.unknown_labels import MASKING_LABEL
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
-from dualfield.reporting.training import in_shown_steps
+from dualfield.reporting.training import counted_sequences, in_shown_steps
 from dualfield.solvers import Solver
 
 __all__ = ["ChainCRF", "ChainParameters"]
@@ -87,7 +87,7 @@ class ChainCRF(ChainParameters, ChainModel):
     random_state : int, RandomState or None
         Seed of the sampling; the same seed gives the same result.
     verbose : int
-        0 is quiet, 1 shows a progress bar; in prediction too, for more than a thousand sequences.
+        0 is quiet, 1 shows a progress bar; for more than a thousand sequences in encoding and prediction too.
     l1 : float
         Strength of the penalty that makes weights exactly zero, CRFsuite's ``c1``. OEG, SDCA, L-BFGS (as OWL-QN),
         SAGA, SVRG, AdaGrad and SGD take one. The model keeps the weights that are not zero, and their attributes,
@@ -204,7 +204,7 @@ class ChainCRF(ChainParameters, ChainModel):
         check_parameters(self)
         field = Chain.of_spec(
             ChainSpec.of(self),
-            X,
+            self._shown(X),
             with_unknown(y, self.ignore_label),
             sample_weight,
             allowed,
@@ -252,6 +252,10 @@ class ChainCRF(ChainParameters, ChainModel):
         """
         chain_growth.go_on(self, X, y, classes, sample_weight)
         return self
+
+    def _shown(self, X: Any) -> Any:
+        """X, which ``verbose`` counts as it is encoded."""
+        return counted_sequences(X) if self.verbose else X
 
     def _by_sequence(self, part: Callable[[int, int], list[Any]], encoded: Encoded) -> list[Any]:
         if not self.verbose or len(encoded) <= _SHOWN_STEP:

@@ -21,7 +21,7 @@ from dualfield.labels.unknown_labels import only_known
 from dualfield.metrics import chunk_scores, token_accuracy
 from dualfield.models.chain_answers import Entity
 from dualfield.random_state import check_random_state
-from dualfield.reporting.training import fits_shown, warn_of_shortfall
+from dualfield.reporting.training import counted_sequences, fits_shown, warn_of_shortfall
 from dualfield.scikit_learn import check_fitted
 from dualfield.solution import Solution
 from dualfield.solvers import Solver
@@ -119,7 +119,7 @@ class ChainCRFCV(ChainParameters):
         l2s = check_l2s(self.l2s, min(l1s))
         pairs = list(product(l1s, l2s))
         measure = _measure(self.scoring)
-        encoded = encode(X)
+        encoded = encode(counted_sequences(X) if self.verbose else X)
         y = with_unknown(y, self.ignore_label)
         labels = list(y) if isinstance(y, Iterable) else []
         if len(labels) != len(encoded):

@@ -43,7 +43,7 @@ def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight
                     f"{name}={asked}, but the model was trained with {name}={present}; "
                     "partial_fit goes on with the same; call fit to train afresh."
                 )
-    fresh = encode(X)
+    fresh = encode(crf._shown(X))
     if known:
         known_bigrams(fresh, crf.bigram_vocabulary_)  # refuses sequences that lack what the model has
     y = with_unknown(y, crf.ignore_label)

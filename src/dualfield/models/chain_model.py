@@ -149,8 +149,12 @@ class ChainModel(StoredModel):
         [['X', 'X', 'Y'], ['Y', 'Y', 'X']]
         """
         if not hasattr(self, "weights_"):
-            return encode(X, bigrams=bigrams)
-        return known_bigrams(encode(X, self.vocabulary_, bigrams=bigrams), self.bigram_vocabulary_)
+            return encode(self._shown(X), bigrams=bigrams)
+        return known_bigrams(encode(self._shown(X), self.vocabulary_, bigrams=bigrams), self.bigram_vocabulary_)
+
+    def _shown(self, X: Any) -> Any:
+        """X, which an estimator may count as it is encoded."""
+        return X
 
     def predict(self, X: Any, *, allowed: Any = None, given: Any = None) -> list[list[Any]]:
         """The most probable labels of each sequence: a list of lists.

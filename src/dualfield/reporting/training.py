@@ -15,7 +15,9 @@ from dualfield.scikit_learn import convergence_warning
 from dualfield.solution import Solution
 from dualfield.solving import solve
 
-__all__ = ["fits_shown", "in_shown_steps", "solve_visibly", "warn_of_shortfall"]
+__all__ = ["counted_sequences", "fits_shown", "in_shown_steps", "solve_visibly", "warn_of_shortfall"]
+
+_MANY = 1000  # sequences, below which no bar is worth its place
 
 
 def solve_visibly(
@@ -45,6 +47,25 @@ def in_shown_steps(work: Callable[[int, int], list[Any]], total: int, what: str,
             found += work(first, last)
             bar.show(last)
     return found
+
+
+def counted_sequences(X: Any) -> Any:
+    """X as it is or, of many sequences in a list, one after the other under a bar that counts what is encoded."""
+    of_sequences = isinstance(X, list | tuple) and len(X) > _MANY and isinstance(X[0], list | tuple)
+    return _counted(X) if of_sequences else X
+
+
+def _counted(X: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
+    try:
+        from dualfield.reporting.progress import CountBar  # rich, which takes a while to import
+    except ModuleNotFoundError as error:
+        raise explained(error, "a progress bar (verbose)") from error
+    with CountBar(len(X), "encoding: sequence") as bar:
+        for number, sequence in enumerate(X):
+            if number % _MANY == 0:
+                bar.show(number)
+            yield sequence
+        bar.show(len(X))
 
 
 @contextmanager

@@ -95,6 +95,7 @@ class LabelledChunks:
         self._format.check(layout)
         self.column_features: dict[str, Any] | None = None  # of the model; known after the first chunk
         self._first = ""  # the file that it comes from
+        self.bytes_read = 0  # of the files as they are on the disk
 
     def __iter__(self) -> Iterator[Chunk]:
         for path in self._files:
@@ -118,8 +119,12 @@ class LabelledChunks:
         if not format.in_pieces:
             yield lambda: self._encoded(format.read(path, self._layout, self._encoding))
             return
+        before = self.bytes_read
         with open_source(path) as source:
+            stream = getattr(source, "fileobj", source)  # of a packed file, what is packed
             for text, first_line in _large(name, format, utf8_pieces(name, source, self._encoding)):
+                if path != "-":
+                    self.bytes_read = before + stream.tell()
                 yield partial(self._encoded_text, path, text, first_line)
 
     def _encoded_text(self, path: str, text: bytes, first_line: int) -> tuple[Chunk, dict[str, Any]] | None:

@@ -5,6 +5,8 @@
 PYTHON ?= python3
 WORKERS ?= 2
 MINUTES ?= 10
+CELLS ?= gcc14 clang19 free-threaded python314
+WHEELS ?= native aarch64
 
 VENV := .venv
 SANITIZE := .venv-sanitize
@@ -17,7 +19,7 @@ BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find core) $(shell find sr
 CORE_SOURCES := $(shell find core tests/tsan tests/fuzz -name '*.[ch]pp' -o -name '*.[ch]')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs sanitize tsan fuzz bench build-time papers papers-quick clean
+.PHONY: help demo test lint docs sanitize tsan fuzz bench build-time portability wheels papers papers-quick clean
 
 help:
 	@echo "make demo      build, then train and evaluate a small model, and write its report"
@@ -29,6 +31,8 @@ help:
 	@echo "make fuzz      try random and hostile input for MINUTES=10, under the sanitizers"
 	@echo "make bench     compare with CRFsuite on CoNLL-2000"
 	@echo "make build-time  how long builds take and how much memory they need, beside their ceilings"
+	@echo "make portability  build and test with other compilers and Pythons, in chroots; needs root; CELLS says which"
+	@echo "make wheels    wheels for this machine and for AArch64, each tried in an empty environment, into build/wheels"
 	@echo "make papers-quick  the papers' figures at reduced size, in minutes, into build/papers-quick"
 	@echo "make papers    the papers' figures in full, for hours, into benchmarks/results; goes on where it stopped"
 	@echo "make clean     remove environments, builds and caches"
@@ -55,6 +59,13 @@ bench: $(VENV)/.bench
 
 build-time: $(VENV)/.tools
 	$(VENV)/bin/python benchmarks/build_time.py
+
+portability:
+	set -e; for cell in $(CELLS); do echo "==> $$cell"; tests/portability/in_chroot.sh $$cell; done
+
+# Numbers of the wheel for AArch64 are compared with those of the development build.
+wheels: $(VENV)/.test
+	$(VENV)/bin/python tests/portability/wheels.py $(WHEELS)
 
 # Single-threaded, so that oracle calls and seconds can be compared.
 papers papers-quick: $(VENV)/.bench

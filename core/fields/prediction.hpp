@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include "oracles/chain_kbest.hpp"
 #include "oracles/chain_sampling.hpp"
 #include "oracles/chain_viterbi.hpp"
+#include "oracles/chain_viterbi_together.hpp"
 #include "threads/team.hpp"
 
 namespace dualfield {
@@ -75,7 +77,34 @@ void decode_blocks(const Chain<Rows>& field, const double* w, Index first, Index
     });
 }
 
+// Chains that share their edges, some at a time.
+inline void decode_together(const FreeChain& field, const double* w, Index first, Index last, std::int32_t* path) {
+    constexpr Index kChains = ViterbiTogether::kChains;
+    ViterbiTogether viterbi;
+    std::array<std::vector<double>, kChains> theta;
+    std::array<ChainPotentials, kChains> chains;
+    std::array<std::int32_t*, kChains> paths;
+    std::vector<double> buffer, edges;
+    for (Index i = first; i < last; i += kChains) {
+        const Index count = std::min(kChains, last - i);
+        for (Index c = 0; c < count; ++c) {
+            double* potentials = room(theta[c], field.compact_size(i + c));
+            score_block(field, w, i + c, potentials);
+            chains[c] = field.potentials(i + c, potentials, buffer);
+            paths[c] = path + field.positions_before(i + c) - field.positions_before(first);
+        }
+        if (i == first) {
+            edges.assign(chains[0].edge, chains[0].edge + field.labels() * field.labels());
+            viterbi.set_edges(field.labels(), edges.data());
+        }
+        viterbi.decode(count, chains.data(), paths.data());
+    }
+}
+
 inline void decode_blocks(const GeneralField& field, const double* w, Index first, Index last, std::int32_t* path) {
+    if (field.labels() >= ViterbiTogether::kFewestLabels && last - first > 1)
+        if (const auto* chain = dynamic_cast<const FreeChain*>(&field); chain && chain->edge_step() == 0)
+            return decode_together(*chain, w, first, last, path);
     GeneralField::Workspace workspace;
     const Index before = field.positions_before(first);
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {

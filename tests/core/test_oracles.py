@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualfield import _core, oracles
+from dualfield import _core, fields, oracles
 from tests.core.strategies import assert_close, chains, few_examples
 from tests.enumeration import Enumeration
 
@@ -337,3 +338,22 @@ def test_the_core_refuses_wrong_shapes_itself(name: str, node: Any, edge: Any) -
     more = {"chain_marginals": (False,), "chain_kbest": (1,), "chain_sample": (1, 0)}.get(name, ())
     with pytest.raises(ValueError, match=r"chain needs|edge"):
         getattr(_core, name)(node, edge, *more)
+
+
+@pytest.mark.parametrize("labels", [99, 100, 111, 128])
+def test_chains_decoded_together_have_the_labels_of_each_alone(labels: int) -> None:
+    rng = np.random.default_rng(labels)
+    lengths = [1, 5, 2, 9, 1, 1, 3, 7, 40, 2, 6]
+    X = [rng.integers(-2, 3, (length, 3)).astype(float) for length in lengths]
+    y = np.split(np.arange(sum(lengths)) % labels, np.cumsum(lengths)[:-1])
+    y[-3][:] = 0
+    chain = fields.Chain([*X, np.ones((labels, 3))], [*y, np.arange(labels)])
+    w = rng.integers(-3, 4, chain.dimension).astype(float)  # whole numbers: sums are exact and many tie
+    for first, last in ((0, 11), (0, 1), (3, 5), (2, 9)):
+        alone = [oracles.viterbi(*_potentials(chain, w, i))[0] for i in range(first, last)]
+        np.testing.assert_array_equal(chain.core.decode(w, first, last), np.concatenate(alone))
+
+
+def _potentials(chain: fields.Chain, w: npt.NDArray[np.float64], i: int) -> Any:
+    node, edge = chain.core.chain_potentials(w, i)
+    return node, edge[0] if len(edge) else np.zeros((node.shape[1], node.shape[1]))

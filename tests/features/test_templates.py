@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 import subprocess
@@ -445,3 +446,24 @@ def test_names_of_a_gazetteer_are_of_a_length_that_names_have() -> None:
     assert Template([Rule((Cell(0, 0, (longest,)),))]).strings([("a",)] * 100)[-1] == ["I"]
     with pytest.raises(ValueError, match="a name of a gazetteer has over 100 words"):
         Template([Rule((Cell(0, 0, (gazetteer([" ".join("a" * 101)]),)),))])
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, 7])
+@pytest.mark.parametrize(
+    "options", [{}, {"min_count": 3}, {"hash_bits": 10}, {"hash_bits": 10, "min_count": 2}], ids=str
+)
+def test_attributes_do_not_depend_on_threads(options: dict[str, int], n_jobs: int) -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{int(900 * x**3)}" for x in rng.random(6000)]
+    bounds = [0, *sorted(rng.choice(np.arange(1, 6000), 700, replace=False).tolist()), 6000]
+    tokens = Tokens.from_rows([[(word,) for word in words[a:b]] for a, b in itertools.pairwise(bounds)])
+    template = Template.crfpp("U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nU:%x[0,0]\nU:%x[1,0]\nB0:%x[0,0]")
+    alone, shared = template.encode(tokens, **options), template.encode(tokens, **options, n_jobs=n_jobs)
+    assert_same_encoded(shared, alone)
+    assert_same_encoded(shared.bigrams, alone.bigrams)
+    if "hash_bits" not in options:
+        assert shared.vocabulary.names == alone.vocabulary.names
+        given = {"n_jobs": n_jobs, "bigram_vocabulary": shared.bigrams.vocabulary}
+        known = template.encode(tokens[200:], shared.vocabulary, **given)
+        given = {"bigram_vocabulary": alone.bigrams.vocabulary}
+        assert_same_encoded(known, template.encode(tokens[200:], alone.vocabulary, **given))

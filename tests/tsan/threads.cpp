@@ -3,7 +3,8 @@
 //
 // Chains with all pairs and with observed ones, whose sums are written differently; the dual methods with and without
 // acceleration; their confirming pass; the relay by which gradients are found, also where it fails; L-BFGS, Hybrid's
-// growing samples, OWL-QN; SAG and SAGA; and prediction, one range of blocks a thread as the estimators do it.
+// growing samples, OWL-QN; SAG and SAGA; prediction; teams of several callers; and
+// the attributes of column files.
 
 #include <algorithm>
 #include <cstdio>
@@ -20,12 +21,13 @@
 #include "solvers/sag.hpp"
 #include "solvers/saga.hpp"
 #include "solvers/sdca.hpp"
+#include "text/encoding_on_threads.hpp"
 
 using namespace dualfield;
 
 namespace {
 
-constexpr Index kThreads = 3, kBlocks = 60, kLabels = 9, kAttributes = 2500, kPerPosition = 6;
+constexpr Index kThreads = 3, kBlocks = 120, kLabels = 9, kAttributes = 2500, kPerPosition = 6;
 constexpr double kForever = 1e9;
 
 void require(bool holds, const char* what) {
@@ -109,14 +111,10 @@ void predict(const Chain<Rows>& field, const Zeros<double>& w) {
         const Index positions = field.offset(kBlocks);
         path.resize(positions);
         marginals.resize(positions * kLabels);
-        std::vector<std::thread> team;
-        for (Index member = 0; member < threads; ++member)
-            team.emplace_back([&, member] {
-                const Index first = kBlocks * member / threads, last = kBlocks * (member + 1) / threads;
-                decode_blocks(field, w.data(), first, last, path.data() + field.offset(first));
-                infer_blocks(erased, w.data(), first, last, marginals.data() + field.offset(first) * kLabels);
-            });
-        for (std::thread& member : team) member.join();
+        over_blocks(field, 0, kBlocks, threads, [&](Index first, Index last) {
+            decode_blocks(field, w.data(), first, last, path.data() + field.offset(first));
+            infer_blocks(erased, w.data(), first, last, marginals.data() + field.offset(first) * kLabels);
+        });
     };
     std::vector<std::int32_t> path, shared_path;
     std::vector<double> marginals, shared_marginals;
@@ -181,10 +179,92 @@ void relay() {
     }
 }
 
+// Work that stops early is that of the first things, whoever did it.
+void stopped_relay() {
+    constexpr Index kThings = 5000;
+    Team team(kThreads);
+    OrderedHandOver relay;
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        std::vector<Index> taken(kThreads, 0);
+        std::atomic<Index> made{0};
+        const Index done = relay.run(
+            team, kThings, [&](Index, Index, Index) { made.fetch_add(1); },
+            [&](Index k, Index, Index member) { require(taken[member]++ == k, "things are taken in order"); },
+            [&] { return made.load() > 100 * repeat; });
+        require(done == made.load(), "what has been begun is made");
+        for (const Index count : taken) require(count == done, "and everybody takes it");
+    }
+}
+
+// Teams of several callers and teams within teams; between them the threads that wait end, as they do before a fork.
+void many_teams() {
+    std::atomic<Index> sum{0};
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 3; ++caller)
+        callers.emplace_back([&] {
+            for (int repeat = 0; repeat < 20; ++repeat)
+                Team(kThreads).for_each(
+                    4, [&](Index, Index) { Team(2).for_each(5, [&](Index, Index) { sum.fetch_add(1); }); });
+        });
+    for (int fork = 0; fork < 10; ++fork) {
+        Pool::of_process().begin_fork();
+        Pool::of_process().end_fork();
+        std::this_thread::yield();
+    }
+    for (std::thread& caller : callers) caller.join();
+    require(sum.load() == 3 * 20 * 4 * 5, "teams do all of their work");
+}
+
+// The attributes of a column file, with the numbers that one thread gives them.
+void encode() {
+    Random random(2);
+    text::StringTable words;
+    auto column = std::make_shared<text::Column>();
+    text::Tokens tokens;
+    for (Index i = 0; i < 300; ++i) {
+        for (Index t = 0; t <= random.below(9); ++t) {
+            column->codes.push_back(words.intern("word" + std::to_string(random.below(1 + random.below(800)))));
+            tokens.lines.push_back(0);
+        }
+        tokens.offsets.push_back(static_cast<std::int64_t>(column->codes.size()));
+    }
+    column->values = std::make_shared<text::StringTable>(std::move(words));
+    tokens.columns.push_back(column);
+    text::Template source{{{0, {}}}, {}, text::Outside::crfpp};
+    for (const std::int64_t offset : {-1, 0, 1})
+        source.rules.push_back({{"w", ""}, {{0, offset, false}}, true, false, text::Where::anywhere});
+    source.rules.push_back({{"p", "/", ""}, {{0, 0, false}, {0, 1, false}}, true, false, text::Where::anywhere});
+    const auto given = text::Encoder(source, tokens, false, {}).encode(2).names;
+    for (const std::int64_t min_count : {1, 3})
+        for (const bool newly : {true, false}) {
+            if (min_count > 1 && !newly) continue;
+            const text::Numbering numbering{newly ? nullptr : given, 0};
+            const text::EncodedTokens alone = text::Encoder(source, tokens, false, numbering).encode(min_count);
+            Team team(kThreads);
+            text::EncodingOnThreads encoding(source, tokens, false, numbering, min_count, team);
+            std::vector<std::int64_t> indptr(encoding.tokens() + 1);
+            std::vector<text::Code> indices(encoding.entries());
+            std::vector<double> values(encoding.valued() ? encoding.entries() : 0);
+            encoding.write(indptr.data(), indices.data(), encoding.valued() ? values.data() : nullptr);
+            require(indptr == alone.indptr && indices == alone.indices && values == alone.values,
+                    "attributes do not depend on threads");
+            if (!newly) continue;
+            require(encoding.names()->size() == alone.names->size() && encoding.names()->text() == alone.names->text(),
+                    "nor do their names");
+            for (std::size_t n = 0; n < alone.names->size(); ++n) {
+                const auto code = static_cast<text::Code>(n);
+                require(encoding.names()->find((*alone.names)[code]) == code, "and all of them are found");
+            }
+        }
+}
+
 }  // namespace
 
 int main() {
     relay();
+    stopped_relay();
+    many_teams();
+    encode();
     const Sentences data;
     ChainShape shape{kLabels, {}, true, true, true};
     for (std::int32_t k = 0; k < kLabels * kLabels; ++k) shape.transitions.push_back(k);

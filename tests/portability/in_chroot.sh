@@ -59,7 +59,7 @@ cp /etc/resolv.conf "$root/etc/resolv.conf"
 
 if [[ "$cell" == free-threaded && ! -x "$root$python" ]]; then
     inside bash -euo pipefail -c '
-        echo "deb-src http://deb.debian.org/debian trixie main" >/etc/apt/sources.list.d/sources.list
+        sed "s/^deb /deb-src /" /etc/apt/sources.list >/etc/apt/sources.list.d/sources.list
         apt-get update -qq
         apt-get install -y -qq --no-install-recommends xz-utils pkg-config libssl-dev zlib1g-dev libffi-dev libbz2-dev \
             liblzma-dev libsqlite3-dev

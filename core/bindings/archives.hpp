@@ -110,20 +110,29 @@ class Loader : public Archive {
     bool check_only_;
 };
 
-template <class Solver>
-nb::dict save_archive(Solver& solver) {
+// `archive` is a function of the solver: what is saved, or restored.
+template <class Solver, class Base>
+nb::dict save_archive(Solver& solver, void (Base::*archive)(Archive&)) {
     const Exclusive only(&solver);
     Saver saver;
-    solver.archive(saver);
+    (solver.*archive)(saver);
     return saver.state();
 }
-
 template <class Solver>
-void restore_archive(Solver& solver, const nb::dict& state) {
+nb::dict save_archive(Solver& solver) {
+    return save_archive(solver, &Solver::archive);
+}
+
+template <class Solver, class Base>
+void restore_archive(Solver& solver, const nb::dict& state, void (Base::*archive)(Archive&)) {
     const Exclusive only(&solver);
     Loader check(state, true), load(state, false);
-    solver.archive(check);
-    solver.archive(load);
+    (solver.*archive)(check);
+    (solver.*archive)(load);
+}
+template <class Solver>
+void restore_archive(Solver& solver, const nb::dict& state) {
+    restore_archive(solver, state, &Solver::archive);
 }
 
 }  // namespace dualfield

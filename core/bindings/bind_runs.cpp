@@ -1,4 +1,5 @@
 // The classes of runs. Nobody else is in a run while one of its functions works, and Python's lock is free meanwhile.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include "base/rule_names.hpp"
@@ -21,6 +22,24 @@ auto once_started(Result (BoundRun::*method)(Arguments...)) {
         require(run.started(), "the run has not started");
         nb::gil_scoped_release release;
         return (run.*method)(arguments...);
+    };
+}
+
+// A function of a run and of what it has in common with others.
+auto with_common(void (BoundDual::*method)(CommonState&)) {
+    return [method](BoundDual& run, CommonState& common) {
+        const Exclusive only(&run), nobody_else(&common);
+        require(run.dimension() == common.weights.size(), "the common state has another number of weights");
+        (run.*method)(common);
+    };
+}
+auto confirming(bool (BoundDual::*method)(double, CommonState&)) {
+    return [method](BoundDual& run, double seconds, CommonState& common) {
+        const Exclusive only(&run), nobody_else(&common);
+        require(run.started(), "the run has not started");
+        require(run.dimension() == common.sums.weights().size(), "no confirmation of these weights has begun");
+        nb::gil_scoped_release release;
+        return (run.*method)(seconds, common);
     };
 }
 
@@ -87,6 +106,30 @@ void bind_dual_run(nb::module_& m) {
              })
         .def("widen", alone<BoundDual>(&BoundDual::widen))
         .def("begin_again", alone<BoundDual>(&BoundDual::begin_again), "old_l2"_a, "old_l1"_a)
+        .def_prop_ro("started", at_rest<BoundDual>(&BoundDual::started))
+        .def("take", with_common(&BoundDual::take), "common"_a, "Takes the common state of several partitions.")
+        .def("give_back", with_common(&BoundDual::give_back), "common"_a)
+        .def("gather", confirming(&BoundDual::gather), "seconds"_a, "common"_a,
+             "The first half of a confirming pass over this partition; true when it is complete.")
+        .def("judge", confirming(&BoundDual::judge), "seconds"_a, "common"_a, "The second half.")
+        .def("adopt_judged",
+             [](BoundDual& run) {
+                 const Exclusive only(&run);
+                 require(run.started() && run.judged(), "this partition has not been judged");
+                 nb::gil_scoped_release release;
+                 run.adopt_judged();
+             })
+        .def("save_blocks",
+             [](BoundDual& run) {
+                 require(at_rest<BoundDual>(&BoundDual::started)(run), "the run has not started");
+                 return save_archive(run, &BoundDual::archive_blocks);
+             })
+        .def(
+            "restore_blocks",
+            [](BoundDual& run, const nb::dict& state) { restore_archive(run, state, &BoundDual::archive_blocks); },
+            "state"_a)
+        .def_prop_ro("totals", alone<BoundDual>(&BoundDual::totals),
+                     "Sums over the blocks: entropies, recorded gaps, and what the last steps left of these.")
         .def_prop_ro("dual", alone<BoundDual>(&BoundDual::dual))
         .def_prop_ro("gap_estimate", alone<BoundDual>(&BoundDual::gap_estimate))
         .def_prop_ro("chi", alone<BoundDual>(&BoundDual::chi))
@@ -95,6 +138,46 @@ void bind_dual_run(nb::module_& m) {
         .def_prop_ro("adopted_at", at_rest<BoundDual>(&BoundDual::adopted_at))
         .def_prop_ro("evaluations", at_rest<BoundDual>(&BoundDual::evaluations))
         .def_prop_ro("step_total", at_rest<BoundDual>(&BoundDual::step_total));
+}
+
+void bind_common_state(nb::module_& m) {
+    nb::class_<CommonState>(m, "CommonState", "What the runs on the partitions of one problem have in common.")
+        .def(
+            "__init__",
+            [](CommonState* self, double l1, double l2, std::optional<Vector<double>> centre, Index dimension,
+               bool accelerate, std::uint64_t seed, Index threads) {
+                require(dimension >= 0 && threads > 0, "there must be a thread, and weights");
+                require(!centre || static_cast<Index>(centre->shape(0)) == dimension,
+                        "the number of weights does not fit");
+                Penalty penalty{{l1, l2}, {}};
+                if (centre) penalty.centre.assign(centre->data(), centre->data() + centre->shape(0));
+                new (self) CommonState(std::move(penalty), dimension, accelerate, seed, threads);
+            },
+            "l1"_a, "l2"_a, "centre"_a.noconvert().none(), "dimension"_a, "accelerate"_a, "seed"_a, "threads"_a)
+        .def("end_pass", alone<CommonState>(&CommonState::end_pass), "gaps"_a, "entropies"_a)
+        .def("look", alone<CommonState>(&CommonState::look), "entropies"_a,
+             "(what the gap has beyond the sum of the blocks' gaps, the dual value)")
+        .def("begin_confirmation", alone<CommonState>(&CommonState::begin_confirmation))
+        .def("end_gathering", alone<CommonState>(&CommonState::end_gathering), "When all partitions have gathered.")
+        .def(
+            "certificate",
+            [](CommonState& common) {
+                const Exclusive only(&common);
+                require(!common.sums.weights().empty(), "no confirmation has begun");
+                const Certificate found = common.certificate();
+                return std::make_tuple(found.primal, found.dual, found.gap);
+            },
+            "(primal, dual, gap), when all partitions have judged.")
+        .def("adopt",
+             [](CommonState& common) {
+                 const Exclusive only(&common);
+                 require(!common.sums.weights().empty(), "there is nothing to adopt");
+                 common.adopt();
+             })
+        .def("weights", [](CommonState& common) {
+            const Exclusive only(&common);
+            return to_array(common.weights.point());
+        });
 }
 
 void bind_primal_run(nb::module_& m) {
@@ -140,6 +223,7 @@ auto sample_blocks(const std::string& sampling, double non_uniformity, Index per
 
 void bind_runs(nb::module_& m) {
     bind_run(m);
+    bind_common_state(m);
     bind_dual_run(m);
     bind_primal_run(m);
     m.def("sample_blocks", &sample_blocks, "sampling"_a, "non_uniformity"_a, "permutation_every"_a, "seed"_a,

@@ -2,6 +2,7 @@
 // the primal. A run is a state: Python decides how long it works and when it stops.
 #pragma once
 
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "base/numbers.hpp"
 #include "bindings/arrays.hpp"
 #include "duality/certificate.hpp"
+#include "solvers/dual/common_state.hpp"
 
 namespace dualfield {
 
@@ -40,6 +42,15 @@ class BoundDual : public BoundRun {
     virtual void adopt_confirmed() = 0;
     virtual void widen() = 0;
     virtual void begin_again(double old_l2, double old_l1) = 0;
+    virtual void take(CommonState& common) = 0;
+    virtual void give_back(CommonState& common) = 0;
+    virtual bool gather(double seconds, CommonState& common) = 0;
+    virtual bool judge(double seconds, CommonState& common) = 0;
+    virtual bool judged() const = 0;
+    virtual void adopt_judged() = 0;
+    virtual Index dimension() const = 0;
+    virtual void archive_blocks(Archive& archive) = 0;
+    virtual std::tuple<double, double, double> totals() const = 0;
     virtual double dual() = 0;
     virtual double gap_estimate() = 0;
     virtual double chi() const = 0;
@@ -121,6 +132,18 @@ class BoundDualOf final : public BoundAs<BoundDual, Method> {
     void adopt_confirmed() override { method_.adopt_confirmed(); }
     void widen() override { method_.widen(); }
     void begin_again(double old_l2, double old_l1) override { method_.begin_again(old_l2, old_l1); }
+    void take(CommonState& common) override { method_.take(common); }
+    void give_back(CommonState& common) override { method_.give_back(common); }
+    bool gather(double seconds, CommonState& common) override { return method_.gather(seconds, common); }
+    bool judge(double seconds, CommonState& common) override { return method_.judge(seconds, common); }
+    bool judged() const override { return method_.judged(); }
+    void adopt_judged() override { method_.adopt_judged(); }
+    Index dimension() const override { return std::ssize(method_.weights()); }
+    void archive_blocks(Archive& archive) override { method_.archive_blocks(archive); }
+    std::tuple<double, double, double> totals() const override {
+        const auto found = method_.totals();
+        return {found.entropies, found.recorded, found.remaining};
+    }
     double dual() override { return method_.dual(); }
     double gap_estimate() override { return method_.gap_estimate(); }
     double chi() const override { return method_.chi(); }

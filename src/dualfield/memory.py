@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = ["DoesNotFit", "available_memory", "check_labellings", "check_memory", "main_memory"]
 
 _NEGLIGIBLE = 1 << 26  # bytes, for which nobody asks the system
-_MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+_MEMINFO, _CGROUP, _OWN_GROUPS = Path("/proc/meminfo"), Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 class DoesNotFit(MemoryError):
@@ -62,11 +63,39 @@ def _from_meminfo() -> int | None:
 
 
 def _from_cgroup() -> int | None:
+    """What the groups that this process is in leave it, of either version of cgroups; the page cache can be had."""
+    found = [_left_in(group, names) for group, names in _groups()]
+    known = [left for left in found if left is not None]
+    return min(known) if known else None
+
+
+def _groups() -> Iterator[tuple[Path, tuple[str, str]]]:
+    """The group of this process and those above it, and the names of the files of limit and use."""
+    second, first = ("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    yield _CGROUP, second
     try:
-        limit, used = ((_CGROUP / name).read_text(encoding="ascii") for name in ("memory.max", "memory.current"))
-        return max(0, int(limit) - int(used))  # a limit of "max" is none
+        lines = _OWN_GROUPS.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return
+    for line in lines:
+        _, kinds, path = line.split(":", 2)
+        root, names = (_CGROUP, second) if not kinds else (_CGROUP / "memory", first)
+        if kinds in ("", "memory"):
+            group = root / path.strip("/")
+            yield from ((above, names) for above in (group, *group.parents) if above.is_relative_to(root))
+
+
+def _left_in(group: Path, names: tuple[str, str]) -> int | None:
+    try:
+        limit, used = (int((group / name).read_text(encoding="ascii")) for name in names)  # a limit of "max" is none
     except (OSError, ValueError):
         return None
+    try:
+        rows = dict(line.split() for line in (group / "memory.stat").read_text(encoding="ascii").splitlines())
+        cached = sum(int(rows.get(f"{kind}_file", 0)) for kind in ("active", "inactive"))
+    except (OSError, ValueError):
+        cached = 0
+    return max(0, limit - max(0, used - cached))
 
 
 def _shown(n_bytes: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.scaling import roofline, sweep
+from benchmarks.scaling import out_of_core, roofline, sweep
 from benchmarks.scaling.generated import chains
 from benchmarks.solvers.passes import seconds_a_pass, slower
 from dualfield import Constraints
@@ -92,3 +92,12 @@ def test_a_solver_that_does_not_take_a_field_has_no_time() -> None:
 def test_only_what_became_slower_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert slower({"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 1.1, "b": 1.3, "d": 9.0}) == ["b"]
     assert "1 of 2 slower" in capsys.readouterr().out
+
+
+def test_training_out_of_core_and_in_memory_are_both_certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out_of_core, "CHUNK", 2000)
+    options = ["--tokens", "5000", "--vocabulary", "500", "--limit", "2e9", "--folder", str(tmp_path), "--in-memory"]
+    rows = out_of_core.main(options)
+    assert [row["in_memory"] for row in rows] == [False, True]
+    assert all(row["relative_gap"] <= 1e-2 and row["peak_anonymous"] > 0 for row in rows)
+    assert rows[0]["objective"] == pytest.approx(rows[1]["objective"], rel=2e-2)

@@ -157,3 +157,20 @@ def test_a_bar_counts_the_bytes_of_the_files(command: Run, packed: bool) -> None
     assert seen == sorted(seen)
     assert size <= seen[-1] <= 2 * size
     assert "byte" not in command("encode", name, "-o", "quiet", "--features", "ner", "--quiet")[2]
+
+
+def test_training_on_the_folder_gives_a_model_that_tags_files(command: Run) -> None:
+    assert command("encode", "train.txt", "-o", "out", "--features", "ner", "--positions", 200, "--quiet")[0] == 0
+    code, out, err = command("train", "out", "-o", "m.safetensors", "--json", "--l2", 0.5)
+    assert (code, "60 sentences" in err, "partitions of out" in err) == (0, True, True)
+    found = json.loads(out)
+    assert found["training_data"]["sequences"] == 60
+    assert found["model"]["relative_gap"] <= 1e-3
+    assert command("eval", "train.txt", "-m", "m.safetensors")[0] == 0
+    code, _, err = command("train", "out", "-o", "m.safetensors", "--features", "ner")
+    assert (code, "--features is for a file, and out is a folder" in err) == (2, True)
+    Path("empty").mkdir()
+    code, _, err = command("train", "empty", "-o", "m.safetensors")
+    assert (code, "empty has no manifest.json" in err) == (2, True)
+    code, _, err = command("train", "out", "-o", "m.safetensors", "--solver", "lbfgs")
+    assert (code, "--solver oeg" in err) == (2, True)

@@ -112,6 +112,7 @@ def test_other_precisions_are_refused() -> None:
 def test_available_memory_is_the_least_of_what_the_system_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_module, "_MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(memory_module, "_CGROUP", tmp_path)
+    monkeypatch.setattr(memory_module, "_OWN_GROUPS", tmp_path / "groups")
     assert available_memory() == main_memory()
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:  4 kB\nSwapFree: 2 kB\n")
     assert available_memory() == 6 * 1024
@@ -122,3 +123,26 @@ def test_available_memory_is_the_least_of_what_the_system_says(tmp_path: Path, m
     assert available_memory() == 2000
     with pytest.raises(MemoryError, match=r"It needs about 3\.0 GB of memory, and 0\.0 MB are available; buy some\."):
         check_memory(3 * 10**9, "It", "buy some")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_groups_above_count_and_the_page_cache_can_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    limit, used = (
+        ("memory.max", "memory.current") if version == 2 else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    )
+    root = tmp_path if version == 2 else tmp_path / "memory"
+    for group, numbers in (("a", (9000, 3000)), ("a/b", (8000, 5000))):
+        home = root / group
+        home.mkdir(parents=True)
+        (home / limit).write_text(f"{numbers[0]}\n")
+        (home / used).write_text(f"{numbers[1]}\n")
+    (root / "a/b/memory.stat").write_text("anon 1000\ninactive_file 3000\nactive_file 1000\n")
+    (tmp_path / "groups").write_text("0::/a/b\n" if version == 2 else "5:cpu:/x\n4:memory:/a/b\n0::/\n")
+    monkeypatch.setattr(memory_module, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory_module, "_CGROUP", tmp_path)
+    monkeypatch.setattr(memory_module, "_OWN_GROUPS", tmp_path / "groups")
+    assert available_memory() == 6000
+    (root / "a/b" / limit).write_text("4500\n")
+    assert available_memory() == 3500

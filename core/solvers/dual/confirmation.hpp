@@ -5,18 +5,14 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/deadline.hpp"
-#include "duality/certificate.hpp"
 #include "fields/field.hpp"
 #include "fields/own_parts.hpp"
 #include "simd/vector.hpp"
-#include "solvers/dual/penalised_weights.hpp"
-#include "threads/chunks.hpp"
+#include "solvers/dual/confirmed_sums.hpp"
 #include "threads/ordered_hand_over.hpp"
 
 namespace dualfield {
@@ -25,21 +21,36 @@ template <Field F>
 class Confirmation {
    public:
     Confirmation(const F& field, const Penalty& penalty)
-        : field_(field), order_(active_blocks(field)), weights_(penalty, 0) {}
+        : field_(field), order_(active_blocks(field)), sums_(penalty, field.l2()) {}
 
     // Goes through the blocks twice; true when complete. marginals_of(i, m, member) writes the compact marginals
     // of block i, which must be those of a distribution to the last digit, and returns their entropy; `member` of the
     // team calls it. shift(unit, weights) makes of raw weights v(mu) / unit those that are to be certified.
     template <class MarginalsOf, class Shift>
     bool run(const Deadline& deadline, Team& team, OwnParts<F>& own_parts, MarginalsOf&& marginals_of, Shift&& shift) {
+        if (cursor_ == 0) sums_.begin(field_.dimension(), team);
+        if (!gathered()) {
+            if (!gather(deadline, team, own_parts, marginals_of, sums_)) return false;
+            sums_.look_at_conjugate(team);
+            shift(sums_.unit(), sums_.weights());
+            if (deadline.passed()) return false;
+        }
+        if (!judge(deadline, team, marginals_of, sums_)) return false;
+        certificate_ = sums_.certificate(team);
+        return true;
+    }
+
+    // The two passes one by one, where the sums are also those of blocks elsewhere; each true when complete. First
+    //     w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
+    template <class MarginalsOf>
+    bool gather(const Deadline& deadline, Team& team, OwnParts<F>& own_parts, MarginalsOf&& marginals_of,
+                ConfirmedSums& sums) {
         const Index blocks = static_cast<Index>(order_.size());
-        if (cursor_ == 0) begin(team);
-        workers_.resize(team.size());
-        slots_.resize(OrderedHandOver::batch(team));
+        make_room(team);
         own_parts.divide(team.size());
-        while (cursor_ < blocks) {
+        while (!gathered()) {
             const Index size = std::min(OrderedHandOver::batch(team), blocks - cursor_);
-            hand_over_.run(  // w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
+            hand_over_.run(
                 team, size,
                 [&](Index k, Index place, Index member) {
                     const Index i = order_[cursor_ + k];
@@ -50,15 +61,24 @@ class Confirmation {
                 },
                 [&](Index k, Index place, Index member) {
                     const Index i = order_[cursor_ + k];
-                    const double a = -field_.sample_weight(i) / unit();
-                    own_parts.take(i, slots_[place].counts, a, weights_.raw().data(), member);
+                    const double a = -field_.sample_weight(i) / sums.unit();
+                    own_parts.take(i, slots_[place].counts, a, sums.weights().raw().data(), member);
                 });
             cursor_ += size;
-            if (cursor_ == blocks) {
-                look_at_conjugate(team);
-                shift(unit(), weights_);
-            }
-            if (deadline.passed()) return false;
+            if (deadline.passed()) return gathered();
+        }
+        return true;
+    }
+
+    // and then, at the weights of the sums, losses, entropies and gaps.
+    template <class MarginalsOf>
+    bool judge(const Deadline& deadline, Team& team, MarginalsOf&& marginals_of, ConfirmedSums& sums) {
+        const Index blocks = static_cast<Index>(order_.size());
+        make_room(team);
+        if (cursor_ <= blocks) {
+            cursor_ = blocks;
+            entropies_of_blocks_.assign(field_.blocks(), 0.0);
+            gaps_.assign(field_.blocks(), 0.0);
         }
         while (cursor_ < 2 * blocks) {
             const Index size = std::min(OrderedHandOver::batch(team), 2 * blocks - cursor_);
@@ -66,21 +86,20 @@ class Confirmation {
                 const Index i = order_[cursor_ + k - blocks];
                 double* m = room(workers_[member].marginals, field_.compact_size(i));
                 const double entropy = marginals_of(i, m, member);
-                look_at(i, m, entropy, workers_[member], slots_[k]);
+                look_at(i, m, entropy, sums.weights(), workers_[member], slots_[k]);
             });
-            for (Index k = 0; k < size; ++k) add(order_[cursor_ + k - blocks], slots_[k]);
+            for (Index k = 0; k < size; ++k) add(order_[cursor_ + k - blocks], slots_[k], sums);
             cursor_ += size;
             if (deadline.passed() && cursor_ < 2 * blocks) return false;
         }
-        end(team);
+        cursor_ = 0;
         return true;
     }
 
     // Forgets everything: the marginals have moved.
     void discard() {
         cursor_ = 0;
-        weights_.release();
-        scaled_.reset();
+        sums_.discard();
         entropies_of_blocks_ = gaps_ = {};
     }
 
@@ -91,58 +110,17 @@ class Confirmation {
         oracle_calls_ = 0;
     }
 
-    bool complete() const { return cursor_ == 0 && !weights_.empty(); }
+    bool judged() const { return cursor_ == 0 && !gaps_.empty(); }
+    bool complete() const { return cursor_ == 0 && !weights().empty(); }
     const Certificate& certificate() const { return certificate_; }
     Index oracle_calls() const { return oracle_calls_; }
     // What a complete run found; empty otherwise. Gaps: times the sample weight.
-    PenalisedWeights& weights() { return weights_; }
-    const PenalisedWeights& weights() const { return weights_; }
+    PenalisedWeights& weights() { return sums_.weights(); }
+    const PenalisedWeights& weights() const { return sums_.weights(); }
     std::vector<double>& entropies() { return entropies_of_blocks_; }
     const std::vector<double>& gaps() const { return gaps_; }
 
    private:
-    void begin(Team& team) {
-        weights_ = PenalisedWeights(weights_.penalty(), field_.dimension());
-        weights_.write_zeros(team);
-        entropies_of_blocks_.assign(field_.blocks(), 0.0);
-        gaps_.assign(field_.blocks(), 0.0);
-        losses_ = entropies_ = CompensatedSum();
-        magnitude_ = 0.0;
-    }
-
-    // Raw weights are v / l2, and where there is no l2, v itself.
-    double unit() const { return field_.l2() > 0.0 ? field_.l2() : 1.0; }
-
-    // What the dual value takes of v(mu) = unit() * the raw weights.
-    void look_at_conjugate(Team& team) {
-        const std::vector<double>& centre = weights_.penalty().centre;
-        const double* raw = weights_.raw().data();
-        if (!weights_.plain()) scaled_.emplace(weights_.penalty().net, field_.dimension());
-        const auto sums = sum_over_chunks<2>(team, field_.dimension(), [&](Index first, Index end) {
-            std::array sum{squared_norm(end - first, raw + first), 0.0};
-            if (!scaled_) return sum;
-            for (Index k = first; k < end; ++k) {
-                const double v = unit() * raw[k];
-                scaled_->add(first / kChunk, v);
-                if (!centre.empty()) sum[1] += centre[k] * v;
-            }
-            return sum;
-        });
-        conjugate_ = 0.5 * field_.l2() * sums[0];
-        along_centre_ = sums[1];
-    }
-
-    double penalty_of_weights(Team& team) const {
-        const auto& net = weights_.penalty().net;
-        const double* raw = weights_.raw().data();
-        return sum_over_chunks<1>(team, field_.dimension(), [&](Index first, Index end) {
-            if (weights_.plain()) return std::array{0.5 * net.l2 * squared_norm(end - first, raw + first)};
-            double total = 0.0;
-            for (Index k = first; k < end; ++k) total += net.value(weights_.change(k));
-            return std::array{total};
-        })[0];
-    }
-
     struct Worker {
         typename F::Workspace oracle;
         std::vector<double> potentials, marginals;
@@ -153,11 +131,19 @@ class Confirmation {
         double loss, entropy, gap, magnitude;
     };
 
-    void look_at(Index i, const double* m, double entropy, Worker& worker, Slot& slot) const {
+    bool gathered() const { return cursor_ >= static_cast<Index>(order_.size()); }
+
+    void make_room(Team& team) {
+        workers_.resize(team.size());
+        slots_.resize(OrderedHandOver::batch(team));
+    }
+
+    void look_at(Index i, const double* m, double entropy, const PenalisedWeights& weights, Worker& worker,
+                 Slot& slot) const {
         const Index size = field_.compact_size(i);
         const double c = field_.sample_weight(i);
         double* theta = room(worker.potentials, size);
-        field_.score(i, weights_.point().data(), theta);
+        field_.score(i, weights.point().data(), theta);
         slot.magnitude = c * field_.magnitude(i, theta) * rounding_growth(size);
         field_.center(i, theta);
         const double log_z = field_.log_partition(i, theta, worker.oracle);
@@ -168,30 +154,11 @@ class Confirmation {
         slot.gap = c * non_negative(log_z - dot(size, theta, m) - entropy);
     }
 
-    void add(Index i, const Slot& slot) {
-        losses_.add(slot.loss);
-        entropies_.add(field_.sample_weight(i) * slot.entropy);
-        magnitude_ += slot.magnitude;
+    void add(Index i, const Slot& slot, ConfirmedSums& sums) {
+        sums.add(slot.loss, field_.sample_weight(i) * slot.entropy, slot.magnitude);
         entropies_of_blocks_[i] = slot.entropy;
         gaps_[i] = slot.gap;
         ++oracle_calls_;
-    }
-
-    void end(Team& team) {
-        cursor_ = 0;
-        const double penalty = penalty_of_weights(team), primal = losses_.value() + penalty;
-        double allowance = rounding_allowance(magnitude_ + penalty + conjugate_),
-               dual = entropies_.value() - conjugate_;
-        if (scaled_) {
-            const double rise = entropies_.value() - along_centre_;
-            allowance = rounding_allowance(magnitude_ + penalty + std::abs(rise) + std::abs(along_centre_));
-            dual = scaled_->best(rise, std::numeric_limits<double>::quiet_NaN(), allowance, team);
-        }
-        certificate_ = Certificate();
-        if (!(dual <= primal + allowance)) return;  // not a number, or a defect: then nothing is certified
-        certificate_.primal = primal;
-        certificate_.dual = std::min(primal, dual) - allowance;
-        certificate_.gap = certificate_.primal - certificate_.dual + allowance;
     }
 
     const F& field_;
@@ -199,11 +166,7 @@ class Confirmation {
     Index cursor_ = 0;
     Index oracle_calls_ = 0;
     Certificate certificate_;
-    CompensatedSum losses_, entropies_;
-    double magnitude_ = 0.0;
-    double conjugate_ = 0.0, along_centre_ = 0.0;  // R*(v) where the penalty is plain; <a, v>
-    std::optional<ScaledDual> scaled_;             // otherwise
-    PenalisedWeights weights_;
+    ConfirmedSums sums_;
     std::vector<double> entropies_of_blocks_, gaps_;
     std::vector<Worker> workers_;
     std::vector<Slot> slots_;

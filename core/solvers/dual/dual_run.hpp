@@ -17,6 +17,7 @@
 #include "base/compiler.hpp"
 #include "fields/field.hpp"
 #include "solvers/dual/acceleration.hpp"
+#include "solvers/dual/common_state.hpp"
 #include "solvers/dual/confirmation.hpp"
 #include "solvers/dual/dual_method.hpp"
 #include "solvers/dual/dual_options.hpp"
@@ -44,7 +45,8 @@ class DualRun {
         const Index active = draws_per_pass();
         workers_.resize(threads_);
         windows_.begin();
-        if (start_cursor_ == 0) {
+        if (!begun_) {
+            begun_ = true;
             Team team(threads_);
             weights_.write_zeros(team);
             if (acceleration_.active()) acceleration_.begin(mean_radius(), team);
@@ -120,6 +122,38 @@ class DualRun {
     // Goes on from what the last complete confirm() found: weights without drift, every recorded gap exact.
     void adopt_confirmed() {
         weights_.swap(confirmation_.weights());
+        adopt_judged();
+        restore_dual();
+        dual_ = confirmation_.certificate().dual;
+        adopted_at_ = updates_;
+        confirmation_.discard();
+    }
+
+    // Of a run on one of several partitions, see common_state.hpp: it starts and runs between take() and give_back(),
+    // for a pass at most; gathers and judges at any time, in slices; and adopts when it has judged all its blocks.
+    void take(CommonState& common) {
+        exchange(common);
+        if (begun_) epsilon_ = common.epsilon;
+    }
+    void give_back(CommonState& common) {
+        common.epsilon = epsilon_;
+        exchange(common);
+    }
+    bool gather(double seconds, CommonState& common) {
+        Team team(threads_);
+        return confirmation_.gather(
+            Deadline(seconds), team, windows_.own_parts(),
+            [&](Index i, double* m, Index member) { return method().stored(i, m, workers_[member]); }, common.sums);
+    }
+    bool judge(double seconds, CommonState& common) {
+        Team team(threads_);
+        return confirmation_.judge(
+            Deadline(seconds), team,
+            [&](Index i, double* m, Index member) { return method().stored(i, m, workers_[member]); }, common.sums);
+    }
+    bool judged() const { return confirmation_.judged(); }
+    // The blocks have the gaps and entropies that were found, and marginals without drift.
+    void adopt_judged() {
         entropy_.swap(confirmation_.entropies());
         const std::vector<Index>& order = sampler_.order();
         Team(threads_).for_each(draws_per_pass(),
@@ -128,10 +162,15 @@ class DualRun {
             sampler_.record(i, confirmation_.gaps()[i]);
             remaining_[i] = confirmation_.gaps()[i];
         }
-        restore_dual();
-        dual_ = confirmation_.certificate().dual;
-        adopted_at_ = updates_;
-        confirmation_.discard();
+    }
+    // Sums over the blocks, each times its weight.
+    struct Totals {
+        double entropies, recorded, remaining;  // the gaps as recorded, and what the last steps left of them
+    };
+    Totals totals() const {
+        double entropies = 0.0;
+        for (Index i = 0; i < field_.blocks(); ++i) entropies += field_.sample_weight(i) * entropy_[i];
+        return {entropies, sampler_.recorded_total(), std::accumulate(remaining_.begin(), remaining_.end(), 0.0)};
     }
 
     // Keeps the duals in double precision from now on.
@@ -182,14 +221,23 @@ class DualRun {
         restore_dual();
     }
 
-    // Only after start().
-    void archive(Archive& archive) {
+    // What belongs to the blocks. Only after start().
+    void archive_blocks(Archive& archive) {
         method().archive_duals(archive);
         archive.array("entropies", entropy_);
-        archive.span("weights", weights_.raw().data(), field_.dimension());
         archive.array("remaining", remaining_);
         sampler_.archive(archive);
         windows_.archive(archive, sampler_.order());
+        if (!archive.loading()) return;
+        workers_.resize(threads_);
+        start_cursor_ = 2 * draws_per_pass();
+        confirmation_.reset();
+    }
+
+    // All of it. Only after start().
+    void archive(Archive& archive) {
+        archive_blocks(archive);
+        archive.span("weights", weights_.raw().data(), field_.dimension());
         acceleration_.archive(archive);
         archive.generator("random", random_);
         Index calls = oracle_calls();
@@ -200,10 +248,7 @@ class DualRun {
         if (!archive.loading()) return;
         Team team(threads_);
         weights_.set_kappa(acceleration_.kappa(), team);
-        workers_.resize(threads_);
         up_to_date_ = true;
-        start_cursor_ = 2 * draws_per_pass();
-        confirmation_.reset();
         oracle_calls_ = calls;
     }
 
@@ -270,6 +315,13 @@ class DualRun {
     Index oracle_calls_ = 0, evaluations_ = 0;
 
    private:
+    void exchange(CommonState& common) {
+        weights_.swap(common.weights);
+        std::swap(acceleration_, common.acceleration);
+        std::swap(random_, common.random);
+        std::swap(begun_, common.begun);
+    }
+
     Method& method() { return static_cast<Method&>(*this); }
     const Method& method() const { return static_cast<const Method&>(*this); }
 
@@ -353,6 +405,7 @@ class DualRun {
     bool up_to_date_ = true;  // dual_, seen_ and remaining_total_
     bool moved_ = false;      // the marginals, otherwise than by steps
     Index updates_ = 0, adopted_at_ = 0;
+    bool begun_ = false;  // the first weights are there
     Index start_cursor_ = 0;
     Index idle_ = 0;  // updates since a block last moved
     bool diverged_ = false;

@@ -90,13 +90,15 @@ def train(
 ) -> None:
     """Train on a labelled file and write the model.
 
-    In a column file the last column is the label, in CoNLL-U the fourth. CoNLL-U, JSON lines and CRFsuite's attributes
-    are recognised by the endings .conllu, .jsonl and .crfsuite, the first two also by their first lines; --format says
-    otherwise.
+    FILE may be a folder that dualfield encode has made. In a column file the last column is the label, in CoNLL-U the
+    fourth. CoNLL-U, JSON lines and CRFsuite's attributes are recognised by the endings .conllu, .jsonl and .crfsuite,
+    the first two also by their first lines; --format says otherwise.
 
     Example: dualfield train train.txt --features chunking -o chunker.safetensors
 
     Example: dualfield train train.txt --features chunking --solver lbfgs --jobs 2 -o chunker.safetensors
+
+    Example: dualfield train encoded-folder -o chunker.safetensors
 
     Example: dualfield train train.crfsuite --format attributes --config options.toml -o chunker.safetensors
     """
@@ -105,32 +107,41 @@ def train(
     check_writable(output)
     check_limits(tol, max_passes)
     _check_jobs(solver.value, jobs)
-    format = format or _recognised(file, separator, comment, encoding, quiet)
-    data = read_for_training(
-        file,
-        features,
-        template_syntax.value,
-        FileLayout(format, separator, comment, docstart.value),
-        encoding,
-        label_column=label_column,
-        min_count=spec.min_count,
-        hash_bits=hash_bits,
-        gazetteers=gazetteer or (),
-        n_jobs=jobs,
-    )
-    plan = plan_report(report, held_out, file, data, encoding)
-    data = data._replace(tokens=None)  # whoever needs them has them
-    if not quiet:
-        say(f"{len(data.X):,} sentences, {data.X.n_positions:,} tokens read from {file}")
-        if isinstance(data.source, Recipe) and not data.source.template.transitions:
-            say("The template has no plain bigram line; label pairs have weights all the same.")
     training = {"solver": solver.value, "tol": tol, "max_passes": max_passes, "random_state": seed}
-    crf = _trained(data, spec, training, jobs, verbose=not quiet)
+    plan, verbose = None, not quiet
+    if os.path.isdir(file):
+        given = {"--features": features, "--gazetteer": gazetteer, "--hash-bits": hash_bits, "--format": format}
+        given |= {"--label-column": label_column, "--separator": separator, "--comment": comment}
+        counts, crf = _trained_on_folder(
+            file, given | {"--report": report, "--held-out": held_out}, spec, training, jobs, verbose
+        )
+    else:
+        format = format or _recognised(file, separator, comment, encoding, quiet)
+        layout = FileLayout(format, separator, comment, docstart.value)
+        data = read_for_training(
+            file,
+            features,
+            template_syntax.value,
+            layout,
+            encoding,
+            label_column=label_column,
+            min_count=spec.min_count,
+            hash_bits=hash_bits,
+            gazetteers=gazetteer or (),
+            n_jobs=jobs,
+        )
+        plan = plan_report(report, held_out, file, data, encoding)
+        data = data._replace(tokens=None)  # whoever needs them has them
+        if not quiet:
+            say(f"{len(data.X):,} sentences, {data.X.n_positions:,} tokens read from {file}")
+            if isinstance(data.source, Recipe) and not data.source.template.transitions:
+                say("The template has no plain bigram line; label pairs have weights all the same.")
+        counts = {"sequences": len(data.X), "positions": data.X.n_positions}
+        crf = _trained(data, spec, training, jobs, verbose)
     crf.save(output)
     written = plan.write(crf) if plan is not None else ""
     _say_outcome(crf, output, written, quiet)
     if as_json:
-        counts = {"sequences": len(data.X), "positions": data.X.n_positions}
         print_json({"file": output, "training_data": counts, "model": model_record(crf)})
     if crf.solution_.status == "interrupted":
         raise typer.Exit(INTERRUPTED)
@@ -154,6 +165,31 @@ def _check_jobs(solver: str, jobs: int) -> None:
 
     if jobs > 1 and solver not in ("auto", *THREADED):
         raise ValueError(on_one_thread(solver, "--jobs", jobs))
+
+
+def _trained_on_folder(
+    folder: str, options: dict[str, Any], spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool
+) -> tuple[dict[str, int], ChainModel]:
+    """The counts of a folder of partitions, and the model that it trains; refuses options that belong to a file."""
+    from dualfield.fields import PartitionedChain
+    from dualfield.models.chain_model import ChainModel
+    from dualfield.partitions import open_partitions
+    from dualfield.reporting.training import solve_visibly
+
+    for name, value in options.items():
+        if value:
+            raise ValueError(
+                f"{name} is for a file, and {folder} is a folder, whose data are encoded already; leave it out."
+            )
+    data = open_partitions(folder)
+    if verbose:
+        say(f"{data.n_sequences:,} sentences, {data.n_positions:,} tokens in {len(data)} partitions of {folder}")
+    field = PartitionedChain.of_spec(spec, data)
+    solution = solve_visibly(field, bar=verbose, n_jobs=jobs, **training)
+    solution.state = None
+    crf = ChainModel(spec, training)._take(field, solution)
+    crf.column_features_ = data.column_features
+    return {"sequences": data.n_sequences, "positions": data.n_positions}, crf
 
 
 def _trained(data: Labelled, spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool) -> ChainModel:

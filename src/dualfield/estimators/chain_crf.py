@@ -14,13 +14,14 @@ from dualfield.estimators import chain_growth
 from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.training import check_parameters, train
 from dualfield.features import Encoded
-from dualfield.fields import Chain
+from dualfield.fields import Chain, PartitionedChain
 from dualfield.labels import Constraints, with_unknown
 from dualfield.labels.given_costs import costs_of_plain, plain_costs
 from dualfield.labels.tags import Scheme
 from dualfield.labels.unknown_labels import MASKING_LABEL
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
+from dualfield.partitions import PartitionedData
 from dualfield.reporting.training import counted_sequences, in_shown_steps
 from dualfield.solvers import Solver
 
@@ -167,7 +168,7 @@ class ChainCRF(ChainParameters, ChainModel):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
         callbacks: Iterable[Callback] | Callback = (),
@@ -179,7 +180,9 @@ class ChainCRF(ChainParameters, ChainModel):
         ----------
         X : sequences, or what ``encode`` returned
             Sequences of dicts (python-crfsuite's conventions), of lists of strings, of 2-D arrays or sparse matrices
-            with one row per position. Bigram attributes come by ``encode``, or by a template that has such rules.
+            with one row per position. Bigram attributes come by ``encode``, or by a template that has such rules. Or a
+            folder that :func:`~dualfield.partitions.open_partitions` has opened, which need not fit into memory and
+            has the labels and the weights too.
         y : sequences of labels
             Strings or integers, one per position. A label may also be a set (frozenset, list, tuple) of candidates, or
             None (or ``ignore_label``) where it is unknown: then the loss is that of all labellings left open, for
@@ -197,20 +200,25 @@ class ChainCRF(ChainParameters, ChainModel):
         self
         """
         field = self._field(X, y, sample_weight, allowed)
-        return self._take(field, train(self, field, callbacks))
+        self._take(field, train(self, field, callbacks))
+        if isinstance(field, PartitionedChain):
+            self.column_features_ = field.data.column_features
+        return self
 
-    def _field(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, allowed: Any = None) -> Chain:
+    def _field(
+        self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, allowed: Any = None
+    ) -> Chain | PartitionedChain:
         """The problem that these parameters pose."""
         check_parameters(self)
-        field = Chain.of_spec(
-            ChainSpec.of(self),
-            self._shown(X),
-            with_unknown(y, self.ignore_label),
-            sample_weight,
-            allowed,
-            class_weight=self.class_weight,
-            costs=self.costs,
-        )
+        spec, costs = ChainSpec.of(self), {"class_weight": self.class_weight, "costs": self.costs}
+        field: Chain | PartitionedChain
+        if isinstance(X, PartitionedData):
+            _check_alone(y, sample_weight, allowed, self.ignore_label, X)
+            field = PartitionedChain.of_spec(spec, X, **costs)
+        else:
+            field = Chain.of_spec(
+                spec, self._shown(X), with_unknown(y, self.ignore_label), sample_weight, allowed, **costs
+            )
         if field.classes.dtype.kind == "i" and MASKING_LABEL in field.classes:
             warnings.warn(
                 f"y has the label {MASKING_LABEL}, which is learnt like any other; where it stands for unknown labels, "
@@ -269,3 +277,16 @@ class ChainCRF(ChainParameters, ChainModel):
 
     def _plain_parameters(self) -> dict[str, Any]:
         return plain_costs(super()._plain_parameters())
+
+
+def _check_alone(y: Any, sample_weight: Any, allowed: Any, ignore_label: Any, data: PartitionedData) -> None:
+    """Refuse what a folder has itself, or has no place for."""
+    for name, given in (("y", y), ("sample_weight", sample_weight), ("allowed", allowed)):
+        if given is not None:
+            why = "has no place for it" if name == "allowed" else "has its own"
+            raise TypeError(f"{name} was given with a folder of partitions, which {why}; leave {name} out.")
+    if ignore_label is not None and ignore_label in data.classes.tolist():
+        raise ValueError(
+            f"ignore_label={ignore_label!r} is a label of {data.path}, and labels of a folder are all known; leave "
+            "such sequences out of the folder, or train on data.load()."
+        )

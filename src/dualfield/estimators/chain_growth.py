@@ -21,6 +21,7 @@ from dualfield.labels import encode_labels, resolve_constraints, with_unknown
 from dualfield.models import ChainLayout
 from dualfield.models.chain_masks import check_labels
 from dualfield.models.spec import ChainSpec
+from dualfield.partitions import PartitionedData
 
 __all__ = ["go_on"]
 
@@ -28,6 +29,10 @@ __all__ = ["go_on"]
 def go_on(crf: Any, X: Any, y: Any, classes: npt.ArrayLike | None, sample_weight: npt.ArrayLike | None) -> None:
     """What ``ChainCRF.partial_fit`` says; ``crf`` is the estimator."""
     check_parameters(crf)
+    if isinstance(X, PartitionedData):
+        raise TypeError(
+            "partial_fit takes sequences in memory, not a folder of partitions; give X, y, _ = data.load()."
+        )
     if crf.class_weight == "balanced":
         raise ValueError(
             "class_weight='balanced' counts the labels of all data, which partial_fit does not see; give the weights "

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dualfield.fields.graph import Graph as Graph
     from dualfield.fields.losses import Losses as Losses
     from dualfield.fields.multiclass import Multiclass as Multiclass
+    from dualfield.fields.partitioned_chain import PartitionedChain as PartitionedChain
     from dualfield.fields.pseudo_likelihood import PseudoLikelihood as PseudoLikelihood
     from dualfield.fields.relaxed_graph import RelaxedGraph as RelaxedGraph
 

@@ -56,6 +56,7 @@ class Field(ABC):
     name: str
     instead: str = ""
     exact: bool = True  # whether inference is
+    partitioned: bool = False  # whether it is compiled partition by partition
     convex: bool = True  # whether the objective is; otherwise no dual value bounds its optimum
     entropy: str = "trw"  # of cliques, where there is per-clique access
     default_solver: Choice  # what "auto" means here

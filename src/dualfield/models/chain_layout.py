@@ -7,6 +7,7 @@ pairs seen in training have a weight. The last part is that of :mod:`~dualfield.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -116,6 +117,23 @@ class ChainLayout:
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.n_attributes, self.n_labels, self.transitions, self.rows, self.bias, self.begin, self.end)
         return ChainLayout, (*parts, self.constraints, self.bigrams)
+
+    def joined(self, others: Sequence[ChainLayout]) -> ChainLayout:
+        """The layout with the weights of all, which have the same attributes, labels and options."""
+        if not others:
+            return self
+        layouts, k = [self, *others], self.n_labels
+        transitions = np.unique(np.concatenate([layout.transitions for layout in layouts])).astype(np.int32)
+        rows, bigrams = None, self.bigrams
+        if self.rows is not None:
+            each = [attribute * k + label for attribute, label in (layout._state_pairs() for layout in layouts)]
+            keys = np.unique(np.concatenate(each))
+            starts = np.searchsorted(keys, k * np.arange(self.n_attributes + 1))
+            rows = starts.astype(np.int64), (keys % k).astype(np.int32)
+        if bigrams is not None and bigrams.starts is not None:
+            pairs = [layout.bigrams.keys() for layout in layouts if layout.bigrams is not None]
+            bigrams = BigramLayout.of_keys(bigrams.n_bigrams, k, np.unique(np.concatenate(pairs)))
+        return replace(self, transitions=transitions, rows=rows, bigrams=bigrams)
 
     @property
     def n_state_weights(self) -> int:

@@ -43,9 +43,12 @@ class ChainProblem(Protocol):
     """What a model takes over from the problem that was solved."""
 
     classes: npt.NDArray[Any]
-    encoded: Encoded
     layout: ChainLayout
     l1: float
+
+    @property
+    def encoded(self) -> Encoded:
+        """The sequences, or none, with the vocabularies."""
 
 
 class ChainModel(StoredModel):

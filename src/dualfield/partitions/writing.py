@@ -54,7 +54,8 @@ def write_partitions(
     min_count : int
         Attributes that occur at fewer positions of all chunks are left out.
     positions : int
-        A partition ends when it has so many positions. Training holds one partition in memory at a time.
+        A partition has at most so many positions, or a single longer sequence. Training holds one partition in memory
+        at a time.
     column_features : mapping or callable, optional
         How a file becomes such data, as plain data for the model; see :mod:`dualfield.models.recipe`. A callable is
         asked after the last chunk.
@@ -119,6 +120,8 @@ class _Writer:
     def add(self, number: int, chunk: tuple[Any, ...]) -> None:
         """Take a chunk, and write the partitions that are full."""
         for piece in _pieces(self._encoded(number, chunk), self.positions):
+            if self.waiting and self.n_waiting + piece.X.n_positions > self.positions:
+                self._write_waiting()
             self.waiting.append(piece)
             self.n_waiting += piece.X.n_positions
             if self.n_waiting >= self.positions:
@@ -234,7 +237,7 @@ def _pieces(chunk: _Piece, positions: int) -> Iterator[_Piece]:
     X, offsets = chunk.X, chunk.X.offsets
     first = 0
     while first < len(X):
-        last = int(np.searchsorted(offsets, offsets[first] + positions))
+        last = int(np.searchsorted(offsets, offsets[first] + positions, side="right")) - 1
         last = min(max(last, first + 1), len(X))
         if first == 0 and last == len(X):
             yield chunk

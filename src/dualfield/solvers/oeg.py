@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import Run, compiled
-from dualfield.solvers.dual import DualRun, DualSolver, one_of
+from dualfield.solvers.dual import FINEST, DualRun, DualSolver, one_of
 from dualfield.solvers.expectation import ExpectationRun
+from dualfield.solvers.partitioned import PartitionedRun
 
 __all__ = ["OEG"]
 
@@ -84,6 +85,10 @@ class OEG(DualSolver):
 
     def start_to(self, field: Field, seed: int, tol: float) -> Run:
         """Bind to a field; the first slices of work make the start."""
+        if field.partitioned:
+            return PartitionedRun(
+                self, field, seed, self.memory == "float32" or (self.memory == "auto" and tol >= FINEST)
+            )
         if not field.convex:
             return ExpectationRun(self, field, seed, tol)
         return OEGRun(self, field, seed, self.single(field, tol))

@@ -91,8 +91,8 @@ def test_bad_sequences_are_refused(kind: str) -> None:
 BAD_Y: dict[str, tuple[Any, type[Exception], str]] = {
     "too few sequences": (Y[:2], ValueError, "y has 2 sequences but X has 3"),
     "too many sequences": ([*Y, ["N"]], ValueError, "y has 4 sequences but X has 3"),
-    "too few labels": ([Y[0], ["V"], Y[2]], ValueError, "sequence 1 has 1 labels in y but 2 positions in X"),
-    "too many labels": ([Y[0], Y[1], ["N", "V"]], ValueError, "sequence 2 has 2 labels in y but 1 positions in X"),
+    "too few labels": ([Y[0], ["V"], Y[2]], ValueError, "sequence 1 has 1 label in y but 2 positions in X"),
+    "too many labels": ([Y[0], Y[1], ["N", "V"]], ValueError, "sequence 2 has 2 labels in y but 1 position in X"),
     "one label only": ([["N", "N"], ["N", "N"], ["N"]], ValueError, "at least two different labels .* only 'N'"),
     "a flat list": (["N", "V", "N"], TypeError, "y is a flat list of labels"),
     "mixed types": ([["N", 1], Y[1], Y[2]], TypeError, "label 1 of sequence 0 is 1 of type int"),
@@ -209,7 +209,7 @@ def test_predictions_want_the_form_of_training(method: str) -> None:
 def test_scoring_wants_labels_that_fit() -> None:
     crf = ChainCRF(random_state=0).fit(X, Y)
     refuses(ValueError, "y has 2 sequences but X has 3", lambda: crf.score(X, Y[:2]))
-    refuses(ValueError, "sequence 0 has 1 labels", lambda: crf.score(X, [["N"], *Y[1:]]))
+    refuses(ValueError, "sequence 0 has 1 label ", lambda: crf.score(X, [["N"], *Y[1:]]))
     refuses(TypeError, "labels of y are of type int", lambda: crf.score(X, [[1, 2], [2, 1], [1]]))
 
 

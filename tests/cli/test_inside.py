@@ -148,3 +148,21 @@ def test_without_jinja_training_does_not_begin_but_the_demo_goes_on(
     code, out, _ = command("demo", "--sentences", 50)
     assert code == 0
     assert "5. No report: the report needs Jinja2" in out
+
+
+def test_eval_writes_a_report_on_any_file(command: Run, files: Path) -> None:
+    command("train", files / "train.txt", "--features", "ner", "-o", files / "m", "-q")
+    code, out, err = command("eval", files / "test.txt", "-m", files / "m", "--report", files / "page.html")
+    assert code == 0
+    assert "chunks" in out
+    assert err == f"report written to {files / 'page.html'}\n"
+    page = (files / "page.html").read_text(encoding="utf-8")
+    assert "Sentences of test.txt." in page
+    assert 'id="mistakes"' in page
+    command("convert", files / "test.txt", files / "test.crfsuite", "--from", "columns", "--features", "ner")
+    command("train", files / "test.crfsuite", "-o", files / "n", "-q")
+    report = ("--report", files / "attributes.html")
+    assert command("eval", files / "test.crfsuite", "-m", files / "n", *report)[0] == 0
+    assert "Sentences of test.crfsuite." in (files / "attributes.html").read_text(encoding="utf-8")
+    code, out, err = command("eval", files / "test.txt", "-m", files / "m", "--report", files / "none" / "page.html")
+    assert (code, out) == (2, "")  # before any work

@@ -501,7 +501,7 @@ def test_a_trainer_class_refuses_bad_data(data: tuple[Any, Any]) -> None:
 
 def test_bad_input_is_refused_with_its_place(data: tuple[Any, Any]) -> None:
     X, y = data
-    with pytest.raises(ValueError, match="sequence 0 has 1 labels in y"):
+    with pytest.raises(ValueError, match="sequence 0 has 1 label in y"):
         CRF().fit(X[:1] * 2, [["A"], y[0]])
     with pytest.raises(ValueError, match="y has 1 sequences but X has 2"):
         CRF().fit(X[:2], y[:1])

@@ -218,7 +218,7 @@ def test_other_kinds_of_weights_are_refused() -> None:
 
 def test_bad_input_is_refused_with_its_place() -> None:
     crf = ChainCRF(random_state=0).fit(*word_sequences(20))
-    with pytest.raises(ValueError, match="sequence 0 has 1 labels in y but 2 positions in X"):
+    with pytest.raises(ValueError, match="sequence 0 has 1 label in y but 2 positions in X"):
         crf.partial_fit([[["a"], ["b"]]], [["NOUN"]])
     with pytest.raises(TypeError, match="the labels of y are of type int"):
         crf.partial_fit([[["a"], ["b"]]], [[1, 2]])

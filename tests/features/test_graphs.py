@@ -196,6 +196,15 @@ def test_bad_graphs_are_refused(kind: str) -> None:
     refuses(error, match, lambda: encode_graphs(bad))
 
 
+def test_dicts_of_nodes_are_refused_with_what_makes_numbers_of_them() -> None:
+    graph = ([{"word": "a"}, {"word": "b"}], [(0, 1)])
+    refuses(
+        TypeError,
+        "graph 1 are dicts; expected a row of numbers .*DictVectorizer",
+        lambda: encode_graphs([GOOD, graph]),
+    )
+
+
 def test_widths_must_be_those_of_the_model() -> None:
     with_rows = [(*GOOD, ROWS)]
     for form in (lambda X: X, encode_graphs):
@@ -277,7 +286,7 @@ def test_labels_of_images_are_read_row_by_row() -> None:
     ("y", "error", "match"),
     [
         ([["a", "b"]], ValueError, "y has 1 graphs but X has 2"),
-        ([["a", "b"], ["a", "b"]], ValueError, "graph 1 has 2 labels in y but 1 nodes in X; give one label per node"),
+        ([["a", "b"], ["a", "b"]], ValueError, "graph 1 has 2 labels in y but 1 node in X; give one label per node"),
         ([["a", "b"], np.array([["a"]])], ValueError, r"graph 1 of y is an array of shape \(1, 1\)"),
         (["a", "b"], TypeError, "one label sequence per graph of X"),
         ([["a", None], ["b"]], ValueError, "label 1 of graph 0 is None"),

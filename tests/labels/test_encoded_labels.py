@@ -58,7 +58,7 @@ def test_given_classes_fix_the_codes_and_unseen_labels_get_minus_one() -> None:
     ("y", "expected_lengths", "error", "message"),
     [
         ([["A", "B"]], [2, 1], ValueError, "y has 1 sequences but X has 2"),
-        ([["A", "B"], ["A"]], [2, 2], ValueError, "sequence 1 has 1 labels in y but 2 positions in X"),
+        ([["A", "B"], ["A"]], [2, 2], ValueError, "sequence 1 has 1 label in y but 2 positions in X"),
         (
             ["A", "B"],
             [1, 1],

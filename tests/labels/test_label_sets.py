@@ -52,7 +52,7 @@ PARTIAL_REFUSALS: dict[str, tuple[Any, str]] = {
         "label 1 of sequence 0 has 1 of type int but the labels before it are of type str",
     ),
     "nothing known": ([[None, None], [None]], "at least two different labels are needed to train; y has none"),
-    "too few": ([[None], ["A"]], "sequence 0 has 1 labels in y but 2 positions in X"),
+    "too few": ([[None], ["A"]], "sequence 0 has 1 label in y but 2 positions in X"),
     "too few sequences": ([[None, "A"]], "y has 1 sequences but X has 2"),
 }
 

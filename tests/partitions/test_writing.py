@@ -126,7 +126,7 @@ GOOD = ([[["a"], ["b"]]], [["A", "B"]])
         ([], "there are no chunks"),
         ([GOOD, ([], [])], "chunk 1: X has no sequences"),
         ([GOOD, 3], r"chunk 1 is 3; expected \(X, y\)"),
-        ([GOOD, (GOOD[0], [["A"]])], "chunk 1: sequence 0 has 1 labels in y but 2 positions in X"),
+        ([GOOD, (GOOD[0], [["A"]])], "chunk 1: sequence 0 has 1 label in y but 2 positions in X"),
         ([GOOD, (GOOD[0], [["A", None]])], "chunk 1: label 1 of sequence 0 is None"),
         ([GOOD, (GOOD[0], [["A", {"A", "B"}]])], "chunk 1: label 1 of sequence 0 is .* of type set"),
         ([GOOD, (GOOD[0], [[1, 2]])], "chunk 1: the labels of y are of another type"),

@@ -16,6 +16,7 @@ from dualfield.cli.options import (
     Separator,
     say,
 )
+from dualfield.cli.report_option import ReportFile, check_report_option, report_on
 from dualfield.models.recipe import Recipe
 from dualfield.tagging.reading import read_for_eval
 from dualfield.tagging.source import format_of, layout_of, load_model, source_of
@@ -32,6 +33,7 @@ def evaluate(
     docstart: AsTrained = None,
     encoding: Encoding = "utf-8",
     jobs: Jobs = 1,
+    report: ReportFile = None,
     as_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
@@ -40,9 +42,13 @@ def evaluate(
     Of labels that are no chunk tags, such as parts of speech, they are of each label, over tokens.
 
     Example: dualfield eval test.txt -m chunker.safetensors --json
+
+    Example: dualfield eval test.txt -m chunker.safetensors --report chunker.html
     """
     from dualfield.metrics import are_chunk_tags, chunk_scores, classification_report, label_scores, token_accuracy
 
+    if report is not None:
+        check_report_option(report)
     crf = load_model(model)
     crf.n_jobs = jobs
     format = format or format_of(file, encoding, crf.column_features_)
@@ -71,3 +77,5 @@ def evaluate(
     else:
         print(f"{data.X.n_positions:,} tokens, {token_accuracy(y, predicted):.2%} with the right label\n")
         print(classification_report(y, predicted, of="labels"))
+    if report is not None:
+        say(report_on(report, model, file, data).write(crf))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dualfield.labels import EncodedLabels
     from dualfield.models.chain_model import ChainModel
 
-__all__ = ["HeldOutFile", "ReportFile", "ReportPlan", "plan_report"]
+__all__ = ["HeldOutFile", "ReportFile", "ReportPlan", "check_report_option", "plan_report", "report_on"]
 
 ReportFile = Annotated[
     str | None,
@@ -64,12 +64,7 @@ def plan_report(
         if held_out is not None:
             raise ValueError("--held-out is for the scores of a report; give --report too, or use 'dualfield eval'.")
         return None
-    from dualfield.reporting import check_report
-
-    try:
-        check_report(path)
-    except ImportError as error:
-        raise ValueError(str(error)) from None
+    check_report_option(path)
     source, note = training.source, "These are the training sentences themselves: expect less on new ones."
     if held_out is not None:
         note = f"Sentences of {os.path.basename(held_out)}, which training has not seen."
@@ -79,3 +74,22 @@ def plan_report(
     tokens = training.tokens if held_out is None else read_labelled(held_out, source, source.layout, encoding)
     assert tokens is not None
     return ReportPlan(path, name, note, (tokens, source))
+
+
+def check_report_option(path: str) -> None:
+    """Refuse a report that could not be written, before any work."""
+    from dualfield.reporting import check_report
+
+    try:
+        check_report(path)
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+
+
+def report_on(path: str, model: str, file: str, data: Labelled) -> ReportPlan:
+    """The report of a model on a labelled file that has been read."""
+    note = f"Sentences of {os.path.basename(file)}."
+    if isinstance(data.source, Given):
+        return ReportPlan(path, model, note, (data.X, data.y))
+    assert data.tokens is not None
+    return ReportPlan(path, model, note, (data.tokens, data.source))

@@ -185,7 +185,8 @@ def label_lists(y: Any, lengths: npt.ArrayLike, words: Wording = SEQUENCES) -> l
     if not np.array_equal(found, expected):
         number = int(np.argmax(found != expected))
         raise ValueError(
-            f"{words.group} {number} has {found[number]} labels in y but {expected[number]} {words.member}s in X; "
+            f"{words.group} {number} has {found[number]} label{'' if found[number] == 1 else 's'} in y but "
+            f"{expected[number]} {words.member}{'' if expected[number] == 1 else 's'} in X; "
             f"give one label per {words.member}."
         )
     return sequences

@@ -102,7 +102,8 @@ def read_labelled(path: str, recipe: Recipe, layout: FileLayout, encoding: str) 
     tokens = tokens_in(format_named(layout.format).read(path, layout, encoding))
     fewest, most = recipe.widths
     if not fewest <= tokens.n_columns <= most:
-        raise ValueError(f"{path} has {tokens.n_columns} columns; expected {most}, those of training and the label.")
+        some = f"{tokens.n_columns} column{'' if tokens.n_columns == 1 else 's'}"
+        raise ValueError(f"{path} has {some}; expected {most}, those of training and the label.")
     if tokens.n_columns < most:
         raise ValueError(f"{path} has no label column to compare with; use 'dualfield tag'.")
     return tokens

@@ -57,7 +57,8 @@ class Task(NamedTuple):
         tokens, widths = tokens_in(content), self.source.widths
         if not widths[0] <= tokens.n_columns <= widths[1]:
             expected = self.source.expected_columns()
-            raise ValueError(f"{content.path} has {tokens.n_columns} columns; the model was trained on {expected}.")
+            some = f"{tokens.n_columns} column{'' if tokens.n_columns == 1 else 's'}"
+            raise ValueError(f"{content.path} has {some}; the model was trained on {expected}.")
         return self.source.attributes(tokens, self.crf)
 
 

@@ -208,6 +208,11 @@ def _real_matrix(what: str, given: Any, row: str) -> Any:
 
 
 def _node_matrix(number: int, given: Any) -> Any:
+    if isinstance(given, list | tuple) and any(isinstance(node, Mapping) for node in given):
+        raise TypeError(
+            f"the node features of graph {number} are dicts; expected a row of numbers for each node; make them with "
+            "sklearn.feature_extraction.DictVectorizer, fitted on the nodes of all graphs."
+        )
     if not sparse.issparse(given) and _array(f"the node features of graph {number}", given).shape[:1] == (0,):
         raise ValueError(f"graph {number} has no nodes; expected at least one; leave it out of X and y.")
     matrix = _real_matrix(f"the node features of graph {number}", given, "node")

@@ -45,16 +45,26 @@ void for_each_scored(const F& field, const double* w, Index first, Index last, B
     }
 }
 
-// body(a, b) for ranges of blocks that make up first .. last - 1, on as many of the threads as pay: one for so many
-// numbers of potentials, since to wake a thread takes as long as some thousands of them. Ranges take about equally
-// long, and are short enough that no thread waits long for another at the end.
+// How many numbers of potentials make a thread pay: to wake it takes as long as inference on some thousands of them in
+// chains and points. Graphs pass over theirs many times, or have large tables.
+template <class F>
+Index numbers_of_a_thread(const F& field) {
+    constexpr Index kCheap = 32'768, kCostly = 1024;
+    if constexpr (std::derived_from<F, GeneralField>)
+        return field.one_node() || dynamic_cast<const ChainField*>(&field) ? kCheap : kCostly;
+    else
+        return kCheap;
+}
+
+// body(a, b) for ranges of blocks that make up first .. last - 1, on as many of the threads as pay. Ranges take about
+// equally long, and are short enough that no thread waits long for another at the end.
 template <class F, class Body>
 void over_blocks(const F& field, Index first, Index last, Index threads, Body&& body) {
-    constexpr Index kNumbersOfAThread = 4096, kRangesOfAThread = 32;
+    constexpr Index kRangesOfAThread = 32;
     if (threads <= 1 || last - first <= 1) return body(first, last);
     Index numbers = 0;
     for (Index i = first; i < last; ++i) numbers += field.compact_size(i);
-    Team team(std::clamp<Index>(std::min(numbers / kNumbersOfAThread, last - first), 1, threads));
+    Team team(std::clamp<Index>(std::min(numbers / numbers_of_a_thread(field), last - first), 1, threads));
     const Index share = numbers / (kRangesOfAThread * team.size()) + 1;
     std::vector<Index> bounds{first};
     Index gathered = 0;

@@ -111,7 +111,7 @@ void predict(const Chain<Rows>& field, const Zeros<double>& w) {
         const Index positions = field.offset(kBlocks);
         path.resize(positions);
         marginals.resize(positions * kLabels);
-        over_blocks(field, 0, kBlocks, threads, [&](Index first, Index last) {
+        Team(threads).over_ranges(kBlocks, [&](Index first, Index last) {
             decode_blocks(field, w.data(), first, last, path.data() + field.offset(first));
             infer_blocks(erased, w.data(), first, last, marginals.data() + field.offset(first) * kLabels);
         });

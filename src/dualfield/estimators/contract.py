@@ -34,7 +34,7 @@ class Estimator:
     def __getstate__(self) -> dict[str, Any]:
         # A pickle carries the weights, not the solver's state.
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_run"}
+        return {name: value for name, value in state.items() if name not in ("_run", "_kept")}
 
     @classmethod
     def _of_parameters(cls, plain: Mapping[str, Any]) -> Self:

@@ -12,7 +12,7 @@ begins, so that it can live in a model file beside the weights without any code 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,39 @@ class Vocabulary:
         vocabulary = cls.__new__(cls)
         vocabulary._names, vocabulary._index, vocabulary._table, vocabulary._arrays = None, None, core, None
         return vocabulary
+
+    def with_more(self, names: Sequence[str]) -> tuple[Vocabulary, npt.NDArray[np.int64]]:
+        """A vocabulary of the same names and, behind them, those of some distinct ``names`` that are new.
+
+        The table that finds numbers by names goes over to the new vocabulary, so that this takes the time of ``names``;
+        this one makes another if it is asked again.
+
+        Returns
+        -------
+        vocabulary : Vocabulary
+        numbers : array of int64
+            Those of ``names`` in it.
+
+        Examples
+        --------
+        >>> vocabulary = Vocabulary(["a", "b"])
+        >>> more, numbers = vocabulary.with_more(["b", "c"])
+        >>> more.names, numbers.tolist(), more.index["c"], vocabulary.index["c"]
+        (['a', 'b', 'c'], [1, 2], 2, -1)
+        """
+        index = self.index
+        numbers = np.fromiter(map(index.get, names, repeat(-1)), np.int64, len(names))
+        places = np.flatnonzero(numbers < 0)
+        if len(places) == 0:
+            return self, numbers
+        numbers[places] = np.arange(len(index), len(index) + len(places))
+        fresh = [names[place] for place in places.tolist()]
+        listed = [*self.names, *fresh]
+        self._index = None
+        index.update(zip(fresh, numbers[places].tolist(), strict=True))
+        vocabulary = Vocabulary.__new__(Vocabulary)
+        vocabulary._names, vocabulary._index, vocabulary._table, vocabulary._arrays = listed, index, None, None
+        return vocabulary, numbers
 
     @property
     def names(self) -> list[str]:

@@ -19,7 +19,7 @@ from dualfield.models.chain_masks import check_labels, observed_among
 from dualfield.models.spec import ChainSpec
 from dualfield.solution import Certificate
 
-__all__ = ["Chain", "frequent"]
+__all__ = ["Chain", "check_sequence_weight", "frequent"]
 
 _FEW_SEQUENCES = 30
 _OFFERS_WITH_COSTS = EXACT - {"clique tables", "independent nodes", "decoding"}

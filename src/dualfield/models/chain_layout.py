@@ -184,10 +184,14 @@ class ChainLayout:
         """
         moved = np.zeros(to.dimension)
         state, rest = np.split(weights, [self.n_state_weights])
-        attribute, label = self._state_pairs()
-        there_attribute, there_label = to._state_pairs()
-        keys = there_attribute * to.n_labels + there_label
-        moved[np.searchsorted(keys, attribute * to.n_labels + labels[label])] = state
+        if self.rows is None and to.rows is None:
+            rows = moved[: to.n_state_weights].reshape(to.n_attributes, to.n_labels)
+            rows[: self.n_attributes, labels] = state.reshape(self.n_attributes, self.n_labels)
+        else:
+            attribute, label = self._state_pairs()
+            there_attribute, there_label = to._state_pairs()
+            keys = there_attribute * to.n_labels + there_label
+            moved[np.searchsorted(keys, attribute * to.n_labels + labels[label])] = state
         before, after = np.divmod(self.transitions, self.n_labels)
         flat = labels[before] * to.n_labels + labels[after]
         moved[to.n_state_weights + np.searchsorted(to.transitions, flat)] = rest[: len(self.transitions)]

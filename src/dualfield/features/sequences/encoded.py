@@ -242,9 +242,9 @@ class Encoded:
             return self
         vocabulary = self.vocabulary
         if isinstance(vocabulary, NumberedColumns):
-            return self._renumbered(np.where(keep, np.arange(len(keep)), -1), vocabulary)
+            return self.renumbered(np.where(keep, np.arange(len(keep)), -1), vocabulary)
         names = [vocabulary.names[i] for i in np.flatnonzero(keep)]
-        return self._renumbered(np.where(keep, np.cumsum(keep) - 1, -1), Vocabulary(names))
+        return self.renumbered(np.where(keep, np.cumsum(keep) - 1, -1), Vocabulary(names))
 
     def without_rare_columns(self, min_count: int) -> Encoded:
         """What ``restrict(counts() >= min_count)`` gives for NumberedColumns, in memory that follows the entries.
@@ -297,10 +297,25 @@ class Encoded:
         if own == vocabulary:
             return replace(self, vocabulary=vocabulary)
         numbers = np.fromiter(map(vocabulary.index.get, own.names, repeat(-1)), np.int64, len(own))
-        return self._renumbered(numbers, vocabulary)
+        return self.renumbered(numbers, vocabulary)
 
-    def _renumbered(self, numbers: npt.NDArray[np.int64], vocabulary: Vocabulary | NumberedColumns) -> Encoded:
-        """Attribute ``a`` becomes ``numbers[a]``; -1 drops it."""
+    def renumbered(self, numbers: npt.NDArray[np.int64], vocabulary: Vocabulary | NumberedColumns) -> Encoded:
+        """Number the attributes by another vocabulary, in which attribute ``a`` is ``numbers[a]``; -1 drops it.
+
+        Parameters
+        ----------
+        numbers : array of int64, shape (n_attributes,)
+            The new number of each attribute, or -1.
+        vocabulary : Vocabulary or NumberedColumns
+            What they stand for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.features import encode
+        >>> encode([[["a", "b"]]]).renumbered(np.array([-1, 3]), NumberedColumns(4)).indices.tolist()
+        [3]
+        """
         indices = numbers[self.indices]
         return self._kept(indices >= 0, indices, vocabulary)
 

@@ -31,6 +31,7 @@ NAVIGATION = {
         "graphs",
         "extending",
         "model-file",
+        "gpu",
     ],
     "Coming from": [
         "CRFsuite <coming-from-crfsuite>",

@@ -36,6 +36,7 @@ def solve(
     *,
     start: npt.ArrayLike | None = None,
     n_jobs: int | None = 1,
+    device: str = "cpu",
 ) -> Solution:
     """Minimise a field's objective and prove how close the result is.
 
@@ -69,6 +70,8 @@ def solve(
     n_jobs : int or None
         Threads; −1 for all cores. A solver that works on one thread brings a warning. An ``n_jobs`` of the solver
         object itself counts more.
+    device : str
+        "cpu", or "cuda" or "cuda:N" for a GPU: L-BFGS on chains and points; see docs/gpu.md.
 
     Returns
     -------
@@ -85,8 +88,8 @@ def solve(
     ('exact', True)
     """
     chosen = field.default_solver
-    reason = chosen.reason if solver == "auto" and not chosen.usual else ""
-    solver = resolve(solver, chosen, n_jobs)
+    reason = chosen.reason if solver == "auto" and not chosen.usual and device == "cpu" else ""
+    solver = resolve(solver, chosen, n_jobs, device)
     check_limits(tol, max_passes)
     if callback_every is not None:
         check_count("solve", "callback_every", callback_every, 1)
@@ -170,6 +173,7 @@ def l2_path(
     random_state: int | np.random.RandomState | None = None,
     *,
     n_jobs: int | None = 1,
+    device: str = "cpu",
 ) -> list[Solution]:
     """Solve a field for each of several penalties, from the largest to the smallest, each with its certificate.
 
@@ -183,7 +187,7 @@ def l2_path(
         The problem; its own ``l2`` has no effect.
     l2s : iterable of float
         The penalties.
-    solver, tol, max_passes, callbacks, random_state, n_jobs
+    solver, tol, max_passes, callbacks, random_state, n_jobs, device
         As for :func:`dualfield.solve`; ``max_passes`` counts for each penalty.
 
     Returns
@@ -200,7 +204,7 @@ def l2_path(
     ['converged', 'converged', 'converged']
     """
     pairs = [(field.l1, l2) for l2 in check_l2s(l2s, field.l1)]
-    return _path(field, pairs, solver, tol, max_passes, callbacks, random_state, n_jobs)
+    return _path(field, pairs, solver, tol, max_passes, callbacks, random_state, n_jobs, device)
 
 
 def l1_path(
@@ -213,6 +217,7 @@ def l1_path(
     random_state: int | np.random.RandomState | None = None,
     *,
     n_jobs: int | None = 1,
+    device: str = "cpu",
 ) -> list[Solution]:
     """Solve a field for each of several l1 penalties, from the largest to the smallest, each with its certificate.
 
@@ -225,7 +230,7 @@ def l1_path(
         The problem, chains or points; its own ``l1`` has no effect.
     l1s : iterable of float
         The penalties; zero too, where the field's ``l2`` is positive.
-    solver, tol, max_passes, callbacks, random_state, n_jobs
+    solver, tol, max_passes, callbacks, random_state, n_jobs, device
         As for :func:`dualfield.solve`; ``max_passes`` counts for each penalty.
 
     Returns
@@ -242,7 +247,7 @@ def l1_path(
     [0, 3, 12]
     """
     pairs = [(l1, check_l2(field.l2, l1)) for l1 in check_l1s(l1s)]
-    return _path(field, pairs, solver, tol, max_passes, callbacks, random_state, n_jobs)
+    return _path(field, pairs, solver, tol, max_passes, callbacks, random_state, n_jobs, device)
 
 
 def penalty_path(
@@ -255,6 +260,7 @@ def penalty_path(
     random_state: int | np.random.RandomState | None = None,
     *,
     n_jobs: int | None = 1,
+    device: str = "cpu",
 ) -> list[Solution]:
     """Solve a field for each of several pairs of penalties, such as a grid of them, each with its certificate.
 
@@ -268,7 +274,7 @@ def penalty_path(
         The problem; its own penalties have no effect. Pairs whose l1 differs are for chains and points.
     penalties : iterable of pairs of float
         Pairs ``(l1, l2)``; l2 may be zero where l1 is positive.
-    solver, tol, max_passes, callbacks, random_state, n_jobs
+    solver, tol, max_passes, callbacks, random_state, n_jobs, device
         As for :func:`dualfield.solve`; ``max_passes`` counts for each pair.
 
     Returns
@@ -285,7 +291,7 @@ def penalty_path(
     >>> [solution.status for solution in penalty_path(field, product([0.1, 0.0], [1.0, 0.1]), random_state=0)]
     ['converged', 'converged', 'converged', 'converged']
     """
-    return _path(field, _checked_pairs(penalties), solver, tol, max_passes, callbacks, random_state, n_jobs)
+    return _path(field, _checked_pairs(penalties), solver, tol, max_passes, callbacks, random_state, n_jobs, device)
 
 
 def _path(
@@ -297,9 +303,10 @@ def _path(
     callbacks: Iterable[Callback] | Callback,
     random_state: int | np.random.RandomState | None,
     n_jobs: int | None,
+    device: str,
 ) -> list[Solution]:
     check_limits(tol, max_passes)
-    chosen = resolve(solver, field.default_solver, n_jobs)
+    chosen = resolve(solver, field.default_solver, n_jobs, device)
     ordered = sorted(set(pairs), reverse=True)
     for pair in [ordered[0], *[pair for pair in ordered if pair[1] == 0][:1]]:  # all that a solver may refuse
         chosen.check(field.with_penalties(*pair))
@@ -315,7 +322,7 @@ def _path(
         opens_a_row = k == 0 or pair[0] != ordered[k - 1][0]
         before = first if opens_a_row else last
         run = None if before is None else before.under_another_penalty(this, seed)
-        solution = solve(this, chosen, tol, max_passes, callbacks, state=run, random_state=seed)
+        solution = solve(this, chosen, tol, max_passes, callbacks, state=run, random_state=seed, device=device)
         last, solution.state = solution.state, None
         if opens_a_row:
             first = last

@@ -39,6 +39,7 @@ DEFAULTS = {
     "ignore_label": None,
     "class_weight": None,
     "costs": None,
+    "device": "cpu",
 }
 
 

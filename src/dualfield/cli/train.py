@@ -73,6 +73,7 @@ def train(
     hash_bits: Annotated[int | None, typer.Option(help="Number attributes by so many bits of a hash.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
     jobs: Jobs = 1,
+    device: Annotated[str, typer.Option(help="Where training runs: cpu, or cuda or cuda:N for a GPU.")] = "cpu",
     format: Format = None,
     label_column: LabelColumn = None,
     separator: Separator = None,
@@ -107,11 +108,13 @@ def train(
     check_writable(output)
     check_limits(tol, max_passes)
     _check_jobs(solver.value, jobs)
+    _check_device(solver.value, device)
     training = {"solver": solver.value, "tol": tol, "max_passes": max_passes, "random_state": seed}
     plan, verbose = None, not quiet
     if os.path.isdir(file):
         given = {"--features": features, "--gazetteer": gazetteer, "--hash-bits": hash_bits, "--format": format}
         given |= {"--label-column": label_column, "--separator": separator, "--comment": comment}
+        given["--device"] = device if device != "cpu" else None
         counts, crf = _trained_on_folder(
             file, given | {"--report": report, "--held-out": held_out}, spec, training, jobs, verbose
         )
@@ -137,7 +140,7 @@ def train(
             if isinstance(data.source, Recipe) and not data.source.template.transitions:
                 say("The template has no plain bigram line; label pairs have weights all the same.")
         counts = {"sequences": len(data.X), "positions": data.X.n_positions}
-        crf = _trained(data, spec, training, jobs, verbose)
+        crf = _trained(data, spec, training, {"n_jobs": jobs, "device": device}, verbose)
     crf.save(output)
     written = plan.write(crf) if plan is not None else ""
     _say_outcome(crf, output, written, quiet)
@@ -167,6 +170,14 @@ def _check_jobs(solver: str, jobs: int) -> None:
         raise ValueError(on_one_thread(solver, "--jobs", jobs))
 
 
+def _check_device(solver: str, device: str) -> None:
+    """Refuse a GPU that is not there, and a solver that does not run on it."""
+    from dualfield.fields.base import Choice
+    from dualfield.solvers import resolve
+
+    resolve(solver, Choice("oeg", "only to check"), device=device)
+
+
 def _trained_on_folder(
     folder: str, options: dict[str, Any], spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool
 ) -> tuple[dict[str, int], ChainModel]:
@@ -192,7 +203,9 @@ def _trained_on_folder(
     return {"sequences": data.n_sequences, "positions": data.n_positions}, crf
 
 
-def _trained(data: Labelled, spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool) -> ChainModel:
+def _trained(
+    data: Labelled, spec: ChainSpec, training: dict[str, Any], machine: dict[str, Any], verbose: bool
+) -> ChainModel:
     """What ``ChainCRF.fit`` does, as the plain model."""
     from dualfield.fields import Chain
     from dualfield.models.chain_model import ChainModel
@@ -202,7 +215,7 @@ def _trained(data: Labelled, spec: ChainSpec, training: dict[str, Any], jobs: in
         if encoded is not None and isinstance(encoded.vocabulary, features.Vocabulary):
             encoded.vocabulary.release_table()
     field = Chain.of_spec(spec, data.X, data.y, data.weights)
-    solution = solve_visibly(field, bar=verbose, n_jobs=jobs, **training)
+    solution = solve_visibly(field, bar=verbose, **machine, **training)
     solution.state = None  # many times larger than the model
     crf = ChainModel(spec, training)._take(field, solution)
     crf.column_features_ = data.source.to_dict()

@@ -83,6 +83,7 @@ class Messages:
         self.values = torch.empty(self.count, dtype=torch.float64, device=device)
         self.marked = torch.empty(self.count, dtype=torch.int32, device=device)
         self._matrix = self._empty(2 * n_labels * n_labels + 1)
+        self.slip = torch.empty(n_labels, n_labels, dtype=torch.float64, device=device)
         self._alpha: Tensor | None = None
         self._beta: Tensor | None = None
         self._q: Tensor | None = None
@@ -109,7 +110,7 @@ class Messages:
         square = self.n_labels * self.n_labels
         self._transitions = transitions
         self._exponentials = self._matrix[:square], self._matrix[square : 2 * square], self._matrix[2 * square :]
-        self._kernels.launch("exponentials", 1, 1024, [transitions, *self._exponentials])
+        self._kernels.launch("exponentials", 1, 1024, [transitions, *self._exponentials, self.slip])
 
     def pass_on(self, gold: Tensor | None, both: bool) -> Tensor:
         """Compute messages; ``log Z`` of each chain, less the sum of ``gold``, float64. Backward ones too if both."""

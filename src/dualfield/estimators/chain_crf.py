@@ -111,6 +111,9 @@ class ChainCRF(ChainParameters, ChainModel):
         ``{(true label, wrong label): cost}``, in training only: the cost is added to the potential of the wrong label
         where the other one is right (softmax-margin training). A weight v is a cost of ``log v`` of all wrong labels.
         The objective stays convex, and the result certified; SDCA and the methods that decode do not take costs.
+    device : str
+        Where training runs: "cpu", or "cuda" or "cuda:N" for a GPU, with L-BFGS; see docs/gpu.md. Prediction runs on
+        the CPU.
 
     Attributes
     ----------
@@ -164,6 +167,7 @@ class ChainCRF(ChainParameters, ChainModel):
         ignore_label: str | int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         costs: Mapping[tuple[Any, Any], float] | None = None,
+        device: str = "cpu",
     ) -> None:
         self._keep(locals())
 

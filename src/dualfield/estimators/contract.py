@@ -53,6 +53,7 @@ class Estimator:
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters as JSON has them."""
         plain: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
+        plain.pop("device", None)  # of a machine, not of the model
         if isinstance(plain["solver"], solvers.Solver):
             solver: Any = plain["solver"]
             plain["solver"] = {"name": solver.name, **_plain_numbers(dataclasses.asdict(solver))}

@@ -66,6 +66,9 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
     class_weight : dict, "balanced" or None
         Weights of classes, 1 for those that it lacks, by which the weights of their points are multiplied. "balanced"
         gives class k the weight ``n / (K · n_k)``, where n_k of the n points have it.
+    device : str
+        Where training runs: "cpu", or "cuda" or "cuda:N" for a GPU, with L-BFGS; see docs/gpu.md. Prediction runs on
+        the CPU.
 
     Attributes
     ----------
@@ -106,6 +109,7 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
         verbose: int = 0,
         l1: float = 0.0,
         class_weight: Mapping[Any, float] | str | None = None,
+        device: str = "cpu",
     ) -> None:
         self._keep(locals())
 

@@ -23,7 +23,8 @@ __all__ = ["check_parameters", "train"]
 
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters that make no sense, before any work."""
-    resolve(estimator.solver, Choice("oeg", "only to check the name"))
+    device = getattr(estimator, "device", "cpu")
+    resolve(estimator.solver, Choice("oeg", "only to check the name"), device=device)
     check_l2(estimator.l2, check_l1(getattr(estimator, "l1", 0.0)))
     check_limits(estimator.tol, estimator.max_passes)
     thread_count(estimator.n_jobs)
@@ -45,7 +46,7 @@ def train(
     state: Run | None = getattr(estimator, "_run", None) if estimator.warm_start else None
     if state is not None:
         if field.same_as(state.field) and state.solver == resolve(
-            estimator.solver, field.default_solver, estimator.n_jobs
+            estimator.solver, field.default_solver, estimator.n_jobs, getattr(estimator, "device", "cpu")
         ):
             field = state.field
         else:
@@ -67,6 +68,7 @@ def train(
         random_state=estimator.random_state,
         start=None if state is not None else start(),
         n_jobs=estimator.n_jobs,
+        device=getattr(estimator, "device", "cpu"),
     )
     estimator._run = solution.state if estimator.warm_start else None
     solution.state = None

@@ -22,15 +22,19 @@ struct __align__(16) four {
     real x, y, z, w;
 };
 
-// E and its transpose, and the largest transition.
-extern "C" __global__ void exponentials(const real* transitions, real* matrix, real* transposed, real* top_transition) {
+// E and its transpose, the largest transition, and by what the logarithm of each rounded E_ij is off: all chains share E,
+// so what rounding does to it adds up over all pairs, and is taken back, to first order, by their expected numbers.
+extern "C" __global__ void exponentials(const real* transitions, real* matrix, real* transposed, real* top_transition,
+                                        double* slip) {
     __shared__ double scratch[32];
     double largest = -infinity();
     for (int i = threadIdx.x; i < K * K; i += blockDim.x) largest = transitions[i] > largest ? transitions[i] : largest;
     largest = block_max(largest, scratch);
     real top = is_minus_infinity(largest) ? 0 : (real)largest;
     for (int i = threadIdx.x; i < K * K; i += blockDim.x) {
-        real e = exponential(transitions[i] - top);
+        double exact = (double)transitions[i] - (double)top;
+        real e = (real)exp(exact);
+        if (slip) slip[i] = e > 0 ? log((double)e) - exact : 0.0;
         matrix[i] = e;
         transposed[i % K * K + i / K] = e;
     }
@@ -100,6 +104,7 @@ extern "C" __global__ void __launch_bounds__(GROUP* GROUPS)
     double log_z = 0;
     bool lost = false;
     for (int start = 0; start < T; start += 4) {
+        double product = 1; // of the totals: a logarithm for four of them
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             int t = start + u;
@@ -149,17 +154,24 @@ extern "C" __global__ void __launch_bounds__(GROUP* GROUPS)
                 real all = (total[0] + total[1]) + (total[2] + total[3]);
                 w = ((sum[0] + sum[1]) + (sum[2] + sum[3])) * (1 / all);
                 lost = lost || !(all >= (real)TINY);
-                if (j == 0 && !backward) {
-                    log_z += (double)tops[at + t] + (double)logarithm(all);
-                    if (gold) log_z -= (double)gold[at + t];
-                }
+                product *= (double)all;
             }
         }
+        if (j == 0 && !backward) log_z += log(product);
     }
-    if (j == 0) {
-        if (lost) marked[s] = 1;
-        if (!backward) values[s] = log_z + (T - 1) * (double)*top_transition;
-    }
+    if (j == 0 && lost) marked[s] = 1;
+    if (backward) return;
+    // What is not in the recursion is added up by all threads, so that no step waits for it.
+    for (int t = j; t < T; t += GROUP) log_z += (double)tops[at + t] - (gold ? (double)gold[at + t] : 0.0);
+    log_z = warp_sum(log_z);
+#if K > 32
+    __shared__ double of_warps[LANES];
+    if (j % 32 == 0) of_warps[j / 32] = log_z;
+    __syncthreads();
+    log_z = 0;
+    for (int r = 0; r < LANES; ++r) log_z += of_warps[r];
+#endif
+    if (j == 0) values[s] = log_z + (T - 1) * (double)*top_transition;
 }
 
 // The probability of each label at each position, times `scale` and the chain's weight, less as much at the true label;
@@ -186,7 +198,7 @@ extern "C" __global__ void marginals(const real* shifted, const real* alpha, con
     }
     z = warp_sum(z);
     before = is_first ? (real)1 : warp_sum(before);
-    if (!(z >= (real)TINY) && lane == 0) marked[s] = 1;
+    if (!(z * before >= (real)TINY) && lane == 0) marked[s] = 1;
     real inverse = c / z;
     int right = truth ? truth[p] : -1;
 #pragma unroll
@@ -220,7 +232,8 @@ extern "C" __global__ void __launch_bounds__(256)
     for (; p < last; p += DEPTH) {
         for (int i = threadIdx.x; i < DEPTH * TILE; i += 256) {
             int d = i / TILE, k = i % TILE;
-            bool kept = p + d < last && p + d > 0 && !(chain && marked[chain[p + d]]);
+            bool kept = p + d < last && p + d > 0;
+            if (kept && chain) kept = chain[p + d - 1] == chain[p + d] && !marked[chain[p + d]];
             A[d][k] = kept && from + k < K ? alpha[(p + d - 1) * K + from + k] : (real)0;
             Q[d][k] = kept && to + k < K ? q[(p + d) * K + to + k] : (real)0;
         }
@@ -242,6 +255,19 @@ extern "C" __global__ void __launch_bounds__(256)
         }
 }
 
+// The first marked chain among s, s + gridDim.x, ..., or a number that is no chain. A block looks for it together, since
+// there seldom is one.
+__device__ __forceinline__ int next_marked(int s, int chains, const int* marked) {
+    for (; s < chains; s += gridDim.x * blockDim.x) {
+        int64 mine = s + (int64)threadIdx.x * gridDim.x;
+        bool found = mine < chains && marked[mine];
+        if (!__syncthreads_or(found)) continue;
+        while (s < chains && !marked[s]) s += gridDim.x;
+        break;
+    }
+    return s;
+}
+
 // Marked chains again, in logarithms and float64. A block takes one after the other; its forward messages are in `memory`.
 // A chain without a possible labelling has log Z = -inf and probabilities of zero.
 extern "C" __global__ void in_logarithms(const real* potentials, const real* begin, const real* end,
@@ -251,8 +277,7 @@ extern "C" __global__ void in_logarithms(const real* potentials, const real* beg
                                          real* edges, int edges_by_chain, const int* marked) {
     __shared__ double scratch[32], x[K], old[K];
     double* forward = memory + blockIdx.x * room;
-    for (int s = blockIdx.x; s < chains; s += gridDim.x) {
-        if (!marked[s]) continue;
+    for (int s = next_marked(blockIdx.x, chains, marked); s < chains; s = next_marked(s + gridDim.x, chains, marked)) {
         int T = length[s];
         int64 at = first[s];
         double log_z = 0;

@@ -13,7 +13,7 @@ typedef unsigned char byte;
 
 #if DOUBLE
 typedef double real;
-#define TINY 1e-200 // totals below this have lost terms that count
+#define TINY 1e-70 // totals below this may have lost terms that count; the product of four is still a number
 #define exponential exp
 #define logarithm log
 #else

@@ -25,6 +25,7 @@ NAVIGATION = {
         "templates",
         "formats",
         "out-of-core",
+        "embeddings",
         "label-knowledge",
         "evaluating",
         "looking-inside",

@@ -83,6 +83,7 @@ class WrittenOut:
         else:
             starts, labels = layout.rows
             keys = [("state", a, k) for a in range(layout.n_attributes) for k in labels[starts[a] : starts[a + 1]]]
+        keys += [("column", d, k) for d in range(layout.n_columns) for k in range(K)]
         keys += [("edge", *divmod(int(flat), K)) for flat in layout.transitions]
         for part in ("bias", "begin", "end"):
             if getattr(layout, part):
@@ -97,6 +98,7 @@ class WrittenOut:
         labellings = all_labellings(last - first, len(field.classes))
         labellings = labellings[allowed_rows(field, i, labellings)]
         vectors = np.zeros((len(labellings), self.dimension))
+        columns = np.zeros((last - first, 0)) if encoded.dense is None else encoded.dense.arrays[i].astype(float)
 
         def add(row: int, key: Any, value: float) -> None:
             if key in self._places:
@@ -114,6 +116,8 @@ class WrittenOut:
                 for e in range(encoded.indptr[first + t], encoded.indptr[first + t + 1]):
                     value = 1.0 if encoded.values is None else encoded.values[e]
                     add(row, ("state", int(encoded.indices[e]), label), value)
+                for d, value in enumerate(columns[t]):
+                    add(row, ("column", d, label), value)
         return Block(labellings, vectors, field.codes[first:last], c)
 
     def _point(self, i: int, c: float) -> Block:

@@ -220,6 +220,19 @@ def bigrams_of_allowed(n: int) -> Field:
     return fields.Chain(X, y, constraints=FALLS, allowed=allowed_around(y, 3))
 
 
+def embedded_words(n: int, dtype: Any = np.float32, columns: int = 5, seed: int = 0) -> tuple[Any, list[Any]]:
+    """Words as attributes, and beside them dense columns that tell of the labels too, with an outlier among them."""
+    X, y = word_sequences(n, seed)
+    random = np.random.default_rng(seed)
+    kinds = {"NOUN": 0, "VERB": 1, "X": 2}
+    scales = np.append(np.ones(columns - 1), 30.0)
+    dense = [
+        ((np.eye(3, columns)[[kinds[label] for label in labels]] + random.normal(size=(len(labels), columns))) * scales)
+        for labels in y
+    ]
+    return encode(X, dense=[array.astype(dtype) for array in dense]), y
+
+
 def points(n: int, labels: int = 3, columns: int = 5, seed: int = 0) -> tuple[Any, Any]:
     """Normal vectors and labels that depend on them, with noise."""
     random = np.random.default_rng(seed)
@@ -252,6 +265,10 @@ def constrained(name: str) -> bool:
 PROBLEMS: dict[str, Callable[[], Field]] = {
     "chain-dense": lambda: chain(*dense_sequences(12)),
     "chain-words": lambda: chain(*word_sequences(10)),
+    "chain-columns": lambda: chain(*embedded_words(10), sample_weight=weights_with_zeros(10)),
+    "chain-observed-columns": lambda: chain(
+        *embedded_words(10, np.float64, columns=11), state_features="observed", transitions="observed", l2=0.3
+    ),
     "chain-observed": lambda: chain(*word_sequences(10), state_features="observed", transitions="observed"),
     "chain-few-transitions": lambda: chain_of_few_transitions(10),
     "chain-bare": lambda: chain(*word_sequences(8), bias=False, begin=False, end=False),
@@ -275,6 +292,7 @@ PROBLEMS: dict[str, Callable[[], Field]] = {
     "bigrams-observed": lambda: chain(*bigram_sequences(12, 2), bigram_features="observed", l2=0.1),
     "bigrams-allowed": lambda: bigrams_of_allowed(12),
     "multiclass-dense": lambda: fields.Multiclass(*points(30)),
+    "multiclass-single": lambda: fields.Multiclass(points(60)[0].astype(np.float32), points(60)[1]),
     "multiclass-two-labels": lambda: fields.Multiclass(*points(20, labels=2)),
     "multiclass-bare": lambda: fields.Multiclass(*points(20), bias=False),
     "multiclass-weighted": lambda: fields.Multiclass(*points(20), sample_weight=weights_with_zeros(20)),
@@ -296,6 +314,7 @@ ELASTIC: dict[str, Callable[[], Field]] = {
     "chain-observed-l1": lambda: chain(
         *dense_sequences(12), sample_weight=weights_with_zeros(12), state_features="observed", l1=0.5, l2=0.1
     ),
+    "chain-columns-l1": lambda: chain(*embedded_words(10), l1=0.2, l2=0.5),
     "chain-bio-l1": lambda: chain(*chunk_sequences(12), constraints="bio", l1=0.2, l2=0.2),
     "bigrams-l1": lambda: chain(*bigram_sequences(12), l1=0.2, l2=0.3),
     "multiclass-l1": lambda: fields.Multiclass(*points(30), l1=0.5, l2=0.5),

@@ -1,6 +1,7 @@
 // Fields on sequences. Arrays are viewed, not copied; the Python object keeps them alive. Chains with attributes of
 // pairs, with constraints, with costs or with labels known in part view a chain, and keep it alive.
 #include "bindings/chain_queries.hpp"
+#include "bindings/dense_arrays.hpp"
 #include "bindings/exclusive.hpp"
 #include "bindings/field_arrays.hpp"
 #include "fields/bigram_chain.hpp"
@@ -51,6 +52,19 @@ void check_rows(const Vector<Index>& given_starts, const Vector<std::int32_t>& g
     require(drops == between_rows, "the labels of a row must increase");
 }
 
+void bind_dense_columns(nb::module_& m) {
+    nb::class_<DenseColumns>(m, "DenseColumns", "Arrays with one row a position, one a block, read where they lie.")
+        .def(
+            "__init__",
+            [](DenseColumns* self, nb::tuple arrays, Index width, Values shift, Values factor) {
+                new (self) DenseColumns(dense_of(arrays, width, standard_of(shift, factor, width)));
+            },
+            "arrays"_a, "width"_a, "shift"_a.noconvert().none() = nb::none(),
+            "factor"_a.noconvert().none() = nb::none(), nb::keep_alive<1, 2>())
+        .def_prop_ro("first_not_finite", &DenseColumns::first_not_finite,
+                     "Block, row and column of the first number that is not finite.");
+}
+
 void bind_free_chains(nb::module_& m) {
     nb::class_<FreeChain, ChainField>(m, "FreeChain", "A chain of which every labelling is possible.");
     nb::class_<PlainChain, FreeChain>(m, "PlainChain", "A chain of attributes of single positions.");
@@ -59,17 +73,17 @@ void bind_free_chains(nb::module_& m) {
             "__init__",
             [](ChainAll* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
                Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias, bool begin, bool end,
-               Labels y, Values sample_weight, double l2) {
+               Labels y, Values sample_weight, double l2, const DenseColumns* columns) {
                 const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
                 check_targets(data, labels, y, sample_weight, l2);
                 new (self) ChainAll(data, AllPairs(attributes, labels), shape_of(labels, transitions, bias, begin, end),
-                                    data_or_null(y), data_or_null(sample_weight), l2);
+                                    data_or_null(y), data_or_null(sample_weight), l2, columns_of(columns, data));
             },
             "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
             "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a,
-            "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a, nb::keep_alive<1, 2>(),
-            nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(),
-            nb::keep_alive<1, 13>());
+            "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a, "columns"_a.none() = nb::none(),
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
+            nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>());
 
     nb::class_<ObservedPairs>(m, "ObservedPairs", "Which (attribute, label) pairs have a weight; checked once.")
         .def(
@@ -88,19 +102,21 @@ void bind_free_chains(nb::module_& m) {
             "__init__",
             [](ChainObserved* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices,
                Values values, Index attributes, Index labels, Vector<std::int32_t> transitions, bool bias, bool begin,
-               bool end, Labels y, Values sample_weight, double l2, const ObservedPairs& pairs) {
+               bool end, Labels y, Values sample_weight, double l2, const ObservedPairs& pairs,
+               const DenseColumns* columns) {
                 const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
                 check_targets(data, labels, y, sample_weight, l2);
                 require(pairs.attributes() == attributes && pairs.label_count() == labels,
                         "the observed pairs are of other attributes or labels");
                 new (self) ChainObserved(data, pairs, shape_of(labels, transitions, bias, begin, end), data_or_null(y),
-                                         data_or_null(sample_weight), l2);
+                                         data_or_null(sample_weight), l2, columns_of(columns, data));
             },
             "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
             "attributes"_a, "labels"_a, "transitions"_a.noconvert(), "bias"_a, "begin"_a, "end"_a,
-            "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a, "pairs"_a, nb::keep_alive<1, 2>(),
-            nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(),
-            nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>());
+            "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(), "l2"_a, "pairs"_a,
+            "columns"_a.none() = nb::none(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
+            nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>(),
+            nb::keep_alive<1, 16>());
 
     nb::class_<SparseChain, ChainField>(m, "SparseChain", "A chain with many labels and weights for few transitions.")
         .def(nb::init<const PlainChain&>(), "chain"_a, nb::keep_alive<1, 2>())
@@ -250,6 +266,7 @@ void bind_constrained(nb::module_& m) {
 
 void bind_chains(nb::module_& m) {
     bind_chain_queries(m);
+    bind_dense_columns(m);
     bind_free_chains(m);
     bind_bigrams(m);
     bind_constrained(m);

@@ -17,15 +17,19 @@ namespace {
 
 using namespace nb::literals;
 
+template <class Rows>
+std::shared_ptr<const CliqueView> clique_view(const Chain<Rows>& chain) {
+    require(chain.columns().width() == 0, "a chain with dense columns cannot be seen clique by clique");
+    return std::make_shared<ChainCliques<Rows>>(chain);
+}
+
 std::shared_ptr<const CliqueView> clique_view(const GeneralField& field) {
     if (const auto* loopy = dynamic_cast<const LoopyGraph*>(&field)) {
         require(!loopy->clique_counts().empty(), "this inference has no entropy that is concave clique by clique");
         return std::make_shared<GraphCliques>(*loopy, loopy->clique_counts());
     }
-    if (const auto* chain = dynamic_cast<const ErasedChain<AllPairs>*>(&field))
-        return std::make_shared<ChainCliques<AllPairs>>(chain->field());
-    if (const auto* chain = dynamic_cast<const ErasedChain<ObservedPairs>*>(&field))
-        return std::make_shared<ChainCliques<ObservedPairs>>(chain->field());
+    if (const auto* chain = dynamic_cast<const ErasedChain<AllPairs>*>(&field)) return clique_view(chain->field());
+    if (const auto* chain = dynamic_cast<const ErasedChain<ObservedPairs>*>(&field)) return clique_view(chain->field());
     const auto* exact = dynamic_cast<const Graph*>(&field);
     require(exact != nullptr, "the field cannot be seen clique by clique");
     require(exact->forests(), "with exact inference, graphs must be forests to be seen clique by clique");

@@ -2,6 +2,7 @@
 // Arrays are viewed, not copied; the Python object keeps them alive.
 #include <cmath>
 
+#include "bindings/dense_arrays.hpp"
 #include "bindings/field_arrays.hpp"
 #include "bindings/field_checks.hpp"
 #include "fields/erased_field.hpp"
@@ -135,19 +136,28 @@ void bind_multiclass(nb::module_& m) {
         .def(
             "__init__",
             [](Field* self, Vector<Index> offsets, Vector<Index> indptr, Vector<std::int32_t> indices, Values values,
-               Index attributes, Index labels, bool bias, Labels y, Values sample_weight, double l2) {
+               Index attributes, Index labels, bool bias, Labels y, Values sample_weight, double l2,
+               std::optional<AnyMatrix> points, std::optional<Vector<Index>> chosen, Values shift, Values factor) {
                 const Attributes data = attributes_of(offsets, indptr, indices, values, attributes);
                 require(data.positions() == data.blocks, "a multiclass block has exactly one position");
                 for (Index p = 0; p < data.positions(); ++p)
                     for (Index e = indptr.data()[p] + 1; e < indptr.data()[p + 1]; ++e)
                         require(indices.data()[e - 1] < indices.data()[e], "attributes must increase within a point");
                 check_targets(data, labels, y, sample_weight, l2);
-                new (self) Field(data, labels, bias, data_or_null(y), data_or_null(sample_weight), l2);
+                DenseColumns columns;
+                if (points) {
+                    require(attributes == 0, "points have either attributes or dense columns");
+                    columns = chosen_points(*points, chosen, data.blocks, shift, factor);
+                }
+                new (self)
+                    Field(data, labels, bias, data_or_null(y), data_or_null(sample_weight), l2, std::move(columns));
             },
             "offsets"_a.noconvert(), "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
             "attributes"_a, "labels"_a, "bias"_a, "y"_a.noconvert().none(), "sample_weight"_a.noconvert().none(),
-            "l2"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
-            nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>());
+            "l2"_a, "points"_a.noconvert().none() = nb::none(), "chosen"_a.noconvert().none() = nb::none(),
+            "shift"_a.noconvert().none() = nb::none(), "factor"_a.noconvert().none() = nb::none(),
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
+            nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>(), nb::keep_alive<1, 12>());
 }
 
 // Calls loss(i, w) -> (value, gradient). Solvers work without Python's lock, so each call takes it.

@@ -1,10 +1,10 @@
 // The linear-chain field.
 //
 // Block i is a sequence of T positions with K labels. Its score sums, over positions, the weights of the
-// (attribute, label) pairs and the label's bias; over neighbours, the weight of the (label, label)
+// (attribute, label) and (column, label) pairs and the label's bias; over neighbours, the weight of the (label, label)
 // transition; and the weights of the first label (begin) and of the last (end).
 //
-// Weights:  [ attribute x label | transition | bias | begin | end ], each part optional but the first.
+// Weights:  [ attribute x label | column x label | transition | bias | begin | end ], each part optional but the first.
 // Compact:  [ T x K nodes | K x K sum over edges ].
 // Table:    [ (T-1) x K x K edges | T x K nodes ]; edges count +1, interior nodes -1; a single node counts +1.
 #pragma once
@@ -50,8 +50,8 @@ class Chain {
 
     // `labels` and `sample_weight` may be null: without labels the field can score and infer, not train.
     Chain(Attributes data, Rows rows, ChainShape shape, const std::int32_t* labels, const double* sample_weight,
-          double l2)
-        : nodes_(data, rows, shape.labels, labels != nullptr),
+          double l2, DenseColumns columns = {})
+        : nodes_(data, rows, shape.labels, labels != nullptr, std::move(columns)),
           shape_(std::move(shape)),
           labels_(labels),
           sample_weight_(sample_weight),
@@ -76,6 +76,7 @@ class Chain {
     // For those who look at single nodes and edges.
     const Attributes& attributes() const { return nodes_.data(); }
     const Rows& rows() const { return nodes_.rows(); }
+    const DenseColumns& columns() const { return nodes_.columns(); }
     const ChainShape& shape() const { return shape_; }
     Index transition_start() const { return transition_start_; }
     const std::int32_t* truth(Index i) const { return labels_ + offset(i); }

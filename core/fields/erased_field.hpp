@@ -24,7 +24,7 @@ class ErasedField : public Base {
     const F& field() const { return field_; }
 
     // Sums over many blocks know the type, so that a thread keeps to its part of the weights.
-    std::unique_ptr<Objective> objective() const override { return std::make_unique<ObjectiveOn<F>>(field_); }
+    std::unique_ptr<Objective> objective() const override { return make_objective(field_); }
 
     bool one_node() const override { return F::kOneNode; }
     bool labelled() const override { return field_.labelled(); }

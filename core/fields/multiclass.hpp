@@ -1,14 +1,16 @@
 // The one-node field: multinomial logistic regression.
 //
-// Block i is one point with attributes x and one of K labels. Weights: [ attribute x label | bias ]. The
-// compact vector and the table are both the K marginals, and the feature counts of a vector m are the outer
+// Block i is one point with attributes, or dense columns, x and one of K labels. Weights:
+// [ attribute x label | column x label | bias ]. The compact vector and the table are both the K marginals, and the feature counts of a vector m are the outer
 // product of x and m, so its squared norm is |x|^2 |m|^2 and no buffer is needed.
 #pragma once
 
 #include "base/compiler.hpp"
 #include "duality/entropy.hpp"
+#include "fields/dense_columns.hpp"
 #include "fields/field.hpp"
 #include "fields/weight_rows.hpp"
+#include "fields/windowed_objective.hpp"
 
 namespace dualfield {
 
@@ -21,9 +23,12 @@ class Multiclass {
     using Direction = BlockCounts;  // `dense` is m
 
     // One position a block, no attribute twice in it. `labels` and `sample_weight` may be null.
-    Multiclass(Attributes data, Index labels, bool bias, const std::int32_t* y, const double* sample_weight, double l2)
+    Multiclass(Attributes data, Index labels, bool bias, const std::int32_t* y, const double* sample_weight, double l2,
+               DenseColumns columns = {})
         : data_(data),
           rows_(data.count, labels),
+          columns_(std::move(columns)),
+          bias_start_(rows_.size() + columns_.width() * labels),
           labels_(labels),
           stride_(labels >= 8 && labels <= kMostPadded ? padded(labels) : labels),
           bias_(bias),
@@ -33,7 +38,7 @@ class Multiclass {
         if (!labelled()) return;
         squared_norms_.reserve(data_.blocks);
         for (Index i = 0; i < data_.blocks; ++i) {
-            double norm = bias_ ? 1.0 : 0.0;
+            double norm = columns_.squared_norm_of(i) + (bias_ ? 1.0 : 0.0);
             for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e) norm += data_.value(e) * data_.value(e);
             squared_norms_.push_back(norm);
         }
@@ -42,7 +47,7 @@ class Multiclass {
     bool labelled() const { return y_ != nullptr; }
     Index blocks() const { return data_.blocks; }
     Index labels() const { return labels_; }
-    Index dimension() const { return rows_.size() + (bias_ ? labels_ : 0); }
+    Index dimension() const { return bias_start_ + (bias_ ? labels_ : 0); }
     Index positions_before(Index i) const { return i; }
     Index compact_size(Index) const { return labels_; }
     Index table_size(Index) const { return labels_; }
@@ -57,6 +62,25 @@ class Multiclass {
         } else {
             add_rows(i, w, theta);
         }
+        columns_.add_scores(i, labels_, w + rows_.size(), {}, theta);
+    }
+
+    // Sums over points with columns, a window of them at a time.
+    std::unique_ptr<Objective> objective() const {
+        if (columns_.width() == 0) return nullptr;
+        return std::make_unique<WindowedObjective<Multiclass>>(*this);
+    }
+    // The potentials of some points, and w += the counts of their marginals over the weights of a part. They have no
+    // attributes.
+    void score(std::span<const Index> points, const double* w, double* theta) const {
+        for (std::size_t p = 0; p < points.size(); ++p) start(w, theta + static_cast<Index>(p) * labels_);
+        columns_.add_scores(points, labels_, w + rows_.size(), {}, theta);
+    }
+    void add_counts(std::span<const Index> points, const double* m, const Part& part, double* w) const {
+        columns_.add_counts(points, labels_, m, 1.0, part, w + rows_.size());
+        if (!bias_ || part.index > 0) return;
+        for (std::size_t p = 0; p < points.size(); ++p)
+            axpy(labels_, 1.0, m + static_cast<Index>(p) * labels_, w + bias_start_);
     }
 
     void center(Index, double* theta) const { subtract_maximum(labels_, theta); }
@@ -102,12 +126,18 @@ class Multiclass {
                 rows_.apply(w, data_.indices[e], a * data_.value(e), direction.dense.data());
             }
         }
-        if (bias_ && part.index == 0) axpy(labels_, a, direction.dense.data(), w + rows_.size());
+        columns_.add_counts(i, labels_, direction.dense.data(), a, part, w + rows_.size());
+        if (bias_ && part.index == 0) axpy(labels_, a, direction.dense.data(), w + bias_start_);
     }
 
     double product(const double* w, const Direction& direction, const Part& part) const {
         const Index i = direction.block;
-        double total = bias_ && part.index == 0 ? dot(labels_, direction.dense.data(), w + rows_.size()) : 0.0;
+        double total = bias_ && part.index == 0 ? dot(labels_, direction.dense.data(), w + bias_start_) : 0.0;
+        if (columns_.width() > 0) {
+            std::vector<double> scores(labels_, 0.0);
+            columns_.add_scores(i, labels_, w + rows_.size(), part, scores.data());
+            total += dot(labels_, direction.dense.data(), scores.data());
+        }
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
             if (data_.indices[e] % part.count == part.index)
                 total += data_.value(e) * rows_.product(w, data_.indices[e], direction.dense.data());
@@ -123,12 +153,16 @@ class Multiclass {
     void for_each_range_of(Index i, Body&& body, const Part& part = {}) const {
         for (Index e = data_.indptr[i]; e < data_.indptr[i + 1]; ++e)
             if (data_.indices[e] % part.count == part.index) body(rows_.start(data_.indices[e]), labels_);
-        if (bias_ && part.index == 0) body(rows_.size(), labels_);
+        const auto [first, end] = columns_.columns_of(part);
+        if (end > first) body(rows_.size() + first * labels_, (end - first) * labels_);
+        if (bias_ && part.index == 0) body(bias_start_, labels_);
     }
 
     template <class Body>
     void for_each_range(Body&& body) const {
-        for (Index start = 0; start < dimension(); start += labels_) body(start, labels_);
+        for (Index start = 0; start < rows_.size(); start += labels_) body(start, labels_);
+        if (columns_.width() > 0) body(rows_.size(), columns_.width() * labels_);
+        if (bias_) body(bias_start_, labels_);
     }
 
     void differentiate(Index, const double* table, const double* dtheta, double* dm, std::vector<double>&) const {
@@ -190,11 +224,19 @@ class Multiclass {
    private:
     static constexpr Index kMostPadded = 64;
 
+    void start(const double* w, double* sums) const {
+        if (bias_) {
+            std::copy(w + bias_start_, w + bias_start_ + labels_, sums);
+        } else {
+            std::fill(sums, sums + labels_, 0.0);
+        }
+    }
+
     // sums = bias + sum of value * row; may write up to the stride.
     void add_rows(Index i, const double* w, double* sums) const {
         constexpr Index kAhead = 6;
         std::fill(sums, sums + stride_, 0.0);
-        if (bias_) std::copy(w + rows_.size(), w + rows_.size() + labels_, sums);
+        if (bias_) start(w, sums);
         const Index end = data_.indptr[i + 1];
         for (Index e = data_.indptr[i]; e < end; ++e) {
             if (e + kAhead < end) rows_.prefetch(w, data_.indices[e + kAhead]);
@@ -204,6 +246,8 @@ class Multiclass {
 
     Attributes data_;
     AllPairs rows_;
+    DenseColumns columns_;
+    Index bias_start_;
     Index labels_;
     Index stride_;  // of directions: padded with zeros
     bool bias_;

@@ -1,5 +1,8 @@
-// The part of a field that its nodes have: weights for (attribute, label) pairs, the potentials they give to the nodes
-// of a block, and the counts that marginals give to them.
+// The part of a field that its nodes have: weights for (attribute, label) pairs and for (column, label) pairs, the
+// potentials they give to the nodes of a block, and the counts that marginals give to them.
+//
+// Weights: [ attribute x label | column x label ]. Columns are those of dense arrays, see dense_columns.hpp; a thread's
+// part of them is a range. Their counts, one for each weight, follow the rows of the counts of attributes.
 //
 // A block's rows of K potentials or marginals lie next to each other. Vectors are added over whole pieces of eight
 // where there are eight labels or more, so a row may be read, and written before it is filled, a few numbers past its
@@ -9,6 +12,7 @@
 #include <vector>
 
 #include "base/compiler.hpp"
+#include "fields/dense_columns.hpp"
 #include "fields/field.hpp"
 #include "fields/weight_rows.hpp"
 
@@ -18,9 +22,10 @@ template <class Rows>
 class NodeFeatures {
    public:
     // Where `counting` is false there are potentials, but no counts.
-    NodeFeatures(Attributes data, Rows rows, Index labels, bool counting)
+    NodeFeatures(Attributes data, Rows rows, Index labels, bool counting, DenseColumns columns = {})
         : data_(data),
           rows_(rows),
+          columns_(std::move(columns)),
           labels_(labels),
           stride_(labels >= 8 ? padded(labels) : labels),
           block_rows_(counting ? data : Attributes{0, data.offsets, data.indptr, nullptr, nullptr, 0}, rows.size()) {
@@ -31,8 +36,9 @@ class NodeFeatures {
 
     const Attributes& data() const { return data_; }
     const Rows& rows() const { return rows_; }
+    const DenseColumns& columns() const { return columns_; }
     Index labels() const { return labels_; }
-    Index size() const { return rows_.size(); }  // how many weights there are
+    Index size() const { return rows_.size() + columns_.width() * labels_; }  // how many weights there are
     Index length(Index i) const { return data_.length(i); }
     Index offset(Index i) const { return data_.offsets[i]; }
 
@@ -44,9 +50,10 @@ class NodeFeatures {
         block_rows_.prefetch<Step>(i, data_);
     }
 
-    // Potentials of the block's nodes: a bias, where it is not null, and the weights of their attributes.
+    // Potentials of the block's nodes: a bias, where it is not null, and the weights of their attributes and columns.
     void score(Index i, const double* w, const double* bias, double* theta) const {
         score_of(data_, rows_.size(), i, w, theta);
+        columns_.add_scores(i, labels_, w + rows_.size(), {}, theta);
         add_bias(i, bias, theta);
     }
     void add_bias(Index i, const double* bias, double* theta) const {
@@ -54,14 +61,16 @@ class NodeFeatures {
         for (Index t = 0; t < length(i); ++t) axpy(labels_, 1.0, bias, theta + t * labels_);
     }
 
-    // What the attributes whose weights belong to a part give to the nodes: those of all parts add up to the
-    // potentials.
+    // What the attributes and columns whose weights belong to a part give to the nodes: those of all parts add up to
+    // the potentials.
     void score_part(const OwnAttributes& own, Index i, const double* w, double* theta) const {
         score_of(own.view(data_), rows_.start(own.end), i, w, theta);
+        columns_.add_scores(i, labels_, w + rows_.size(), own.part, theta);
     }
-    // w += a * the counts of rows m, over those attributes: entry by entry, where nobody asks for the norm of the
-    // counts.
+    // w += a * the counts of rows m, over those attributes and columns: entry by entry, where nobody asks for the norm
+    // of the counts.
     void add_part(const OwnAttributes& own, Index i, const double* m, double a, double* w) const {
+        columns_.add_counts(i, labels_, m, a, own.part, w + rows_.size());
         const Attributes data = own.view(data_);
         const Index pieces = (labels_ + 7) / 8;
         if (pieces > kMostPieces) return add_entries<0>(data, i, m, a, w);
@@ -92,15 +101,18 @@ class NodeFeatures {
             block_rows_.for_each_shared(offset(i) + t, [&](std::int32_t row, double x) {
                 axpy(labels_, x, shared + row * stride_, theta + t * labels_);
             });
+        columns_.add_scores(i, labels_, counts.data() + rows_of_counts(i), {}, theta);
     }
 
-    // The counts of a block's rows m, in the rows of BlockRows. Returns the squared norm of those that have a weight.
+    // The counts of a block's rows m, in the rows of BlockRows, and then those of columns. Returns the squared norm of
+    // those that have a weight.
     double pull(Index i, const double* m, std::vector<double>& counts) const {
-        const Index T = length(i), some = block_rows_.shared(i);
-        double* nodes = room(counts, (T + some) * stride_);
+        const Index T = length(i), some = block_rows_.shared(i), of_columns = columns_.width() * labels_;
+        double* nodes = room(counts, rows_of_counts(i) + of_columns);
         double* shared = nodes + T * stride_;
-        std::fill(shared, shared + some * stride_, 0.0);
-        double norm = 0.0;
+        std::fill(shared, shared + some * stride_ + of_columns, 0.0);
+        columns_.add_counts(i, labels_, m, 1.0, {}, nodes + rows_of_counts(i));
+        double norm = squared_norm(of_columns, nodes + rows_of_counts(i));
         for (Index t = 0; t < T; ++t) {
             const Index p = offset(i) + t;
             double* node = nodes + t * stride_;
@@ -130,6 +142,9 @@ class NodeFeatures {
 
     // w += a * counts, where the weights belong to the part.
     void apply(Index i, double* w, double a, const std::vector<double>& counts, const Part& part) const {
+        for_columns_of(i, part, counts, [&](Index start, Index size, const double* of_columns) {
+            axpy(size, a, of_columns, w + start);
+        });
         const auto targets = block_rows_.targets(i, part);
         const Index pieces = (labels_ + 7) / 8;
         if (pieces > kMostPieces) return apply_rows<0>(targets, w, a, counts.data());
@@ -141,6 +156,9 @@ class NodeFeatures {
         double total = 0.0;
         for (const auto [attribute, row] : block_rows_.targets(i, part))
             total += rows_.product(w, attribute, counts.data() + row * stride_);
+        for_columns_of(i, part, counts, [&](Index start, Index size, const double* of_columns) {
+            total += dot(size, w + start, of_columns);
+        });
         return total;
     }
 
@@ -148,16 +166,20 @@ class NodeFeatures {
     void for_each_range_of(Index i, Body&& body, const Part& part = {}) const {
         for (const auto [a, _] : block_rows_.targets(i, part))
             if (rows_.length(a) > 0) body(rows_.start(a), rows_.length(a));
+        const auto [first, end] = columns_.columns_of(part);
+        if (end > first) body(rows_.size() + first * labels_, (end - first) * labels_);
     }
 
     template <class Body>
     void for_each_range(Body&& body) const {
         for (std::int32_t a = 0; a < rows_.attributes(); ++a)
             if (rows_.length(a) > 0) body(rows_.start(a), rows_.length(a));
+        if (columns_.width() > 0) body(rows_.size(), columns_.width() * labels_);
     }
 
-    // The square of the largest norm that the counts of one labelling can have: an attribute a has, over the nodes of
-    // any label, at most the count sum_t |x_ta|, and the squares of parts add up to at most the square of the whole.
+    // The square of the largest norm that the counts of one labelling can have: an attribute or column a has, over the
+    // nodes of any label, at most the count sum_t |x_ta|, and the squares of parts add up to at most the square of the
+    // whole.
     double largest_squared_norm(Index i) const {
         std::vector<double> counts(block_rows_.shared(i), 0.0);
         Index once = 0;
@@ -165,11 +187,24 @@ class NodeFeatures {
             once += data_.indptr[p + 1] - data_.indptr[p] - block_rows_.shared_entries(p);
             block_rows_.for_each_shared(p, [&](std::int32_t row, double x) { counts[row] += std::abs(x); });
         }
-        return static_cast<double>(once) + squared_norm(block_rows_.shared(i), counts.data());
+        return static_cast<double>(once) + squared_norm(block_rows_.shared(i), counts.data()) +
+               columns_.largest_squared_norm(i);
     }
 
    private:
     static constexpr Index kAhead = 10;  // how many entries ahead of its use a row is fetched
+
+    // Where the counts of columns begin among those of a block.
+    Index rows_of_counts(Index i) const { return (length(i) + block_rows_.shared(i)) * stride_; }
+
+    // body(start, size, counts) of the weights that a part has of columns
+    template <class Body>
+    void for_columns_of(Index i, const Part& part, const std::vector<double>& counts, Body&& body) const {
+        const auto [first, end] = columns_.columns_of(part);
+        if (end == first) return;
+        body(rows_.size() + first * labels_, (end - first) * labels_,
+             counts.data() + rows_of_counts(i) + first * labels_);
+    }
 
     // Of the attributes of a position whose counts are those of the node: how many have a weight for each label.
     void count_weighted() {
@@ -276,6 +311,7 @@ class NodeFeatures {
 
     Attributes data_;
     Rows rows_;
+    DenseColumns columns_;
     Index labels_;
     Index stride_;  // of count rows
     BlockRows block_rows_;

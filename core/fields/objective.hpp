@@ -47,6 +47,14 @@ class Objective {
     Index oracle_calls() const { return oracle_calls_; }
 
    protected:
+    // What rounding acts on in scores of this magnitude. A score that is wrong by more than a millionth makes
+    // probabilities that are wrong by as large a share, and with them the products of scores and probabilities.
+    static double doubtful(double magnitude) {
+        constexpr double kSound = 1e-6;
+        const double share = rounding_allowance(magnitude);
+        return share > kSound ? magnitude * (1.0 + std::min(share, 1.0) / rounding_allowance(1.0)) : magnitude;
+    }
+
     CompensatedSum losses_;
     double magnitude_ = 0.0;
     Index oracle_calls_ = 0;
@@ -112,14 +120,6 @@ class ObjectiveOn final : public Objective {
         losses_.add(slot.loss);
         magnitude_ += slot.magnitude;
         ++oracle_calls_;
-    }
-
-    // What rounding acts on in scores of this magnitude. A score that is wrong by more than a millionth makes
-    // probabilities that are wrong by as large a share, and with them the products of scores and probabilities.
-    static double doubtful(double magnitude) {
-        constexpr double kSound = 1e-6;
-        const double share = rounding_allowance(magnitude);
-        return share > kSound ? magnitude * (1.0 + std::min(share, 1.0) / rounding_allowance(1.0)) : magnitude;
     }
 
     void look_at(Index i, const double* w, bool with_gradient, Worker& worker, Slot& slot) const {

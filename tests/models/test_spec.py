@@ -31,7 +31,15 @@ OTHER: dict[str, Any] = {
     "begin": False,
     "end": False,
     "min_count": 2,
+    "standardize": True,
 }
+
+
+def sequences_for(name: str) -> Any:
+    """Sequences with which the option makes sense."""
+    if name != "standardize":
+        return X
+    return [np.array([[1.0, 0.5], [-0.5, 2.0]]), np.array([[0.2, 1.0], [3.0, -1.0]])]
 
 
 def test_every_option_is_tried() -> None:
@@ -63,14 +71,14 @@ def test_the_command_line_has_the_option(name: str) -> None:
 
 @pytest.mark.parametrize("name", ChainSpec._fields)
 def test_the_field_has_the_option(name: str) -> None:
-    field = fields.Chain(X, Y, **{name: OTHER[name]})
+    field = fields.Chain(sequences_for(name), Y, **{name: OTHER[name]})
     assert getattr(field.spec, name) == OTHER[name]
     assert field.spec == ChainSpec(**{name: OTHER[name]})
 
 
 @pytest.mark.parametrize("name", ChainSpec._fields)
 def test_the_file_keeps_the_option(name: str, tmp_path: Path) -> None:
-    ChainCRF(random_state=0, **{name: OTHER[name]}).fit(X, Y).save(tmp_path / "model")
+    ChainCRF(random_state=0, **{name: OTHER[name]}).fit(sequences_for(name), Y).save(tmp_path / "model")
     assert getattr(ChainCRF.load(tmp_path / "model"), name) == OTHER[name]
     ChainModel.load(tmp_path / "model").save(tmp_path / "again")
     assert getattr(ChainCRF.load(tmp_path / "again"), name) == OTHER[name]

@@ -8,6 +8,7 @@ from dualfield.cli.options import (
     AsTrained,
     Comment,
     ConfigFile,
+    EmbeddingsFile,
     Encoding,
     FormatAsTrained,
     InputFile,
@@ -18,6 +19,7 @@ from dualfield.cli.options import (
 )
 from dualfield.cli.report_option import ReportFile, check_report_option, report_on
 from dualfield.models.recipe import Recipe
+from dualfield.tagging.embeddings import Embeddings, check_embeddings
 from dualfield.tagging.reading import read_for_eval
 from dualfield.tagging.source import format_of, layout_of, load_model, source_of
 
@@ -32,6 +34,7 @@ def evaluate(
     comment: Comment = None,
     docstart: AsTrained = None,
     encoding: Encoding = "utf-8",
+    embeddings: EmbeddingsFile = None,
     jobs: Jobs = 1,
     report: ReportFile = None,
     as_json: AsJson = False,
@@ -47,16 +50,23 @@ def evaluate(
     """
     from dualfield.metrics import are_chunk_tags, chunk_scores, classification_report, label_scores, token_accuracy
 
+    if report is not None and embeddings is not None:
+        raise ValueError("--report has no place for the embeddings of its sentences; leave one of the two out.")
     if report is not None:
         check_report_option(report)
     crf = load_model(model)
     crf.n_jobs = jobs
+    dense = None if embeddings is None else Embeddings(embeddings)
+    check_embeddings(dense, crf.layout_.n_columns)
     format = format or format_of(file, encoding, crf.column_features_)
     source = source_of(crf.column_features_, format, crf.bigram_vocabulary_ is not None)
     layout = layout_of(source, format, separator, comment, docstart.value if docstart else None)
     if isinstance(source, Recipe):
         source = source.of_format(layout.format)
     data = read_for_eval(file, crf, source, layout, encoding)
+    if dense is not None:
+        data = data._replace(X=dense.beside(data.X))
+        dense.finish()
     y = data.y.tolist()
     known = set(crf.classes_.tolist())
     unseen = sum(label not in known for sequence in y for label in sequence)

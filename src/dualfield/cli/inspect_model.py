@@ -43,7 +43,10 @@ def inspect(
     tables: dict[str, Table] = {}
     if attribute is not None:
         name: str | int = attribute
-        if isinstance(crf.vocabulary_, NumberedColumns):
+        numbered = isinstance(crf.vocabulary_, NumberedColumns) or (
+            crf.layout_.n_columns > 0 and not has_attribute(crf, attribute)
+        )
+        if numbered:
             name = int(attribute) if attribute.isdecimal() else attribute
         bigram = has_bigram(crf, name)
         if bigram:

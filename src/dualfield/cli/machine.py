@@ -22,7 +22,8 @@ def print_json(content: dict[str, Any]) -> None:
 def sizes(crf: ChainModel) -> str:
     """How many attributes a model has, in words."""
     bigrams = crf.bigram_vocabulary_
-    return f"{len(crf.vocabulary_):,} attributes" + ("" if bigrams is None else f", {len(bigrams):,} bigrams")
+    columns = f", {crf.layout_.n_columns:,} dense columns" if crf.layout_.n_columns else ""
+    return f"{len(crf.vocabulary_):,} attributes{columns}" + ("" if bigrams is None else f", {len(bigrams):,} bigrams")
 
 
 def model_record(crf: ChainModel) -> dict[str, Any]:
@@ -31,6 +32,7 @@ def model_record(crf: ChainModel) -> dict[str, Any]:
     return {
         "labels": crf.classes_.tolist(),
         "attributes": len(crf.vocabulary_),
+        "dense_columns": crf.layout_.n_columns,
         "bigrams": 0 if crf.bigram_vocabulary_ is None else len(crf.bigram_vocabulary_),
         "weights": len(crf.weights_),
         "certificate": solution.certificate,

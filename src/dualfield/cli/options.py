@@ -25,6 +25,7 @@ __all__ = [
     "ConfigFile",
     "DocStart",
     "DropDocStart",
+    "EmbeddingsFile",
     "Encoding",
     "Format",
     "FormatAsTrained",
@@ -95,6 +96,14 @@ DropDocStart = Annotated[DocStart, typer.Option(help="Whether -DOCSTART- lines a
 AsTrained = Annotated[DocStart | None, typer.Option(help="-DOCSTART- lines; default: as in training.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="How many threads; -1 is all cores.", callback=_threads)]
 Encoding = Annotated[str, typer.Option(help="Character encoding of the file.")]
+EmbeddingsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--embeddings",
+        metavar="NPY",
+        help="A matrix of numpy.save with a row of numbers for each token of the file, beside its attributes.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, for other programs.")]
 ConfigFile = Annotated[
     str | None,

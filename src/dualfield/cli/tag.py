@@ -10,6 +10,7 @@ from dualfield.cli.options import (
     AsTrained,
     Comment,
     ConfigFile,
+    EmbeddingsFile,
     Encoding,
     FormatAsTrained,
     InputFile,
@@ -33,6 +34,7 @@ def tag(
     comment: Comment = None,
     docstart: AsTrained = None,
     encoding: Encoding = "utf-8",
+    embeddings: EmbeddingsFile = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first sentence that cannot be read.")] = False,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Also write the probability of each predicted label.")
@@ -64,6 +66,7 @@ def tag(
     With --tokenize the file is raw text, and each word is a line with its first character, the one behind its last, and
     its label; both are counted from the beginning of the file. The model must need words alone.
 
+    With --embeddings a sentence that cannot be read ends the command: nobody knows how many rows it has.
     With --labels-only, --nbest or --json the lines of the file are not all written again, so a sentence that cannot be
     read ends the command.
 
@@ -91,4 +94,5 @@ def tag(
         report=say,
         wanted=Wanted(probabilities, marginals, nbest, labels_only, as_json),
         tokenize=tokenize,
+        embeddings=embeddings,
     )

@@ -21,6 +21,7 @@ from dualfield.cli.options import (
     ConfigFile,
     DocStart,
     DropDocStart,
+    EmbeddingsFile,
     Encoding,
     Format,
     InputFile,
@@ -40,6 +41,7 @@ from dualfield.io.atomic import check_writable
 from dualfield.models.recipe import FileLayout, Recipe
 from dualfield.models.spec import ChainSpec
 from dualfield.tagging.content import shown
+from dualfield.tagging.embeddings import Embeddings
 from dualfield.tagging.reading import Labelled, read_for_training
 from dualfield.tagging.recognition import recognised
 
@@ -80,6 +82,7 @@ def train(
     comment: Comment = None,
     docstart: DropDocStart = DocStart.drop,
     encoding: Encoding = "utf-8",
+    embeddings: EmbeddingsFile = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
     report: ReportFile = None,
     held_out: HeldOutFile = None,
@@ -101,12 +104,17 @@ def train(
 
     Example: dualfield train encoded-folder -o chunker.safetensors
 
+    Example: dualfield train train.txt --features chunking --embeddings train.npy --standardize -o chunker.safetensors
+
     Example: dualfield train train.crfsuite --format attributes --config options.toml -o chunker.safetensors
     """
     from dualfield.parameters import check_limits
 
     check_writable(output)
     check_limits(tol, max_passes)
+    if embeddings is not None and report is not None:
+        raise ValueError("--report has no place for the embeddings of its sentences; leave one of the two out.")
+    dense = None if embeddings is None else Embeddings(embeddings)
     _check_jobs(solver.value, jobs)
     _check_device(solver.value, device)
     training = {"solver": solver.value, "tol": tol, "max_passes": max_passes, "random_state": seed}
@@ -115,6 +123,7 @@ def train(
         given = {"--features": features, "--gazetteer": gazetteer, "--hash-bits": hash_bits, "--format": format}
         given |= {"--label-column": label_column, "--separator": separator, "--comment": comment}
         given["--device"] = device if device != "cpu" else None
+        given |= {"--embeddings": embeddings}
         counts, crf = _trained_on_folder(
             file, given | {"--report": report, "--held-out": held_out}, spec, training, jobs, verbose
         )
@@ -133,6 +142,9 @@ def train(
             gazetteers=gazetteer or (),
             n_jobs=jobs,
         )
+        if dense is not None:
+            data = data._replace(X=dense.beside(data.X))
+            dense.finish()
         plan = plan_report(report, held_out, file, data, encoding)
         data = data._replace(tokens=None)  # whoever needs them has them
         if not quiet:

@@ -113,6 +113,8 @@ def check_field(field: Any) -> None:
         (chain and field.candidates is not None, "partial labels", ""),
         (chain and field.costs is not None, "class_weight and costs", "them"),
         (chain and field.encoded.bigrams is not None, "bigram attributes", "them"),
+        (chain and field.encoded.dense is not None, "dense columns beside attributes", "them"),
+        (getattr(field, "standard", None) is not None, "standardised columns", "standardize"),
         (field.centre is not None, "a penalty about given weights", ""),
     )
     for present, what, option in refused:

@@ -46,6 +46,7 @@ class ChainParameters(StructuredEstimator):
     ignore_label: str | int | None
     class_weight: Any
     costs: Any
+    standardize: bool
 
 
 class ChainCRF(ChainParameters, ChainModel):
@@ -114,6 +115,11 @@ class ChainCRF(ChainParameters, ChainModel):
     device : str
         Where training runs: "cpu", or "cuda" or "cuda:N" for a GPU, with L-BFGS; see docs/gpu.md. Prediction runs on
         the CPU.
+    standardize : bool
+        Whether training sees dense columns shifted and scaled to mean 0 and standard deviation 1, for which there must
+        be a bias. A column a hundred times larger than the others would otherwise slow training down, and be hardly
+        penalised. The penalty and the certificate are those of the standardised problem; ``weights_`` are of the
+        columns as they are.
 
     Attributes
     ----------
@@ -168,6 +174,7 @@ class ChainCRF(ChainParameters, ChainModel):
         class_weight: Mapping[Any, float] | str | None = None,
         costs: Mapping[tuple[Any, Any], float] | None = None,
         device: str = "cpu",
+        standardize: bool = False,
     ) -> None:
         self._keep(locals())
 
@@ -186,9 +193,11 @@ class ChainCRF(ChainParameters, ChainModel):
         ----------
         X : sequences, or what ``encode`` returned
             Sequences of dicts (python-crfsuite's conventions), of lists of strings, of 2-D arrays or sparse matrices
-            with one row per position. Bigram attributes come by ``encode``, or by a template that has such rules. Or a
-            folder that :func:`~dualfield.partitions.open_partitions` has opened, which need not fit into memory and
-            has the labels and the weights too.
+            with one row per position. Bigram attributes come by ``encode``, or by a template that has such rules; dense
+            columns beside named attributes by ``encode(X, dense=...)``. Floating arrays with few zeros are used where
+            they lie: do not change them while the model is trained. Or a folder that
+            :func:`~dualfield.partitions.open_partitions` has opened, which need not fit into memory and has the labels
+            and the weights too.
         y : sequences of labels
             Strings or integers, one per position. A label may also be a set (frozenset, list, tuple) of candidates, or
             None (or ``ignore_label``) where it is unknown: then the loss is that of all labellings left open, for

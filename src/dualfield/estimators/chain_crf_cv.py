@@ -53,7 +53,7 @@ class ChainCRFCV(ChainParameters):
     verbose : int
         0 is quiet; 1 shows how many fits are done and how long the others will take, and prints the scores of folds.
     solver, tol, max_passes, state_features, transitions, bias, begin, end, min_count, n_jobs, random_state, l1,
-    constraints, bigram_features, ignore_label, class_weight, costs
+    constraints, bigram_features, ignore_label, class_weight, costs, standardize
         As for :class:`ChainCRF`.
 
     Attributes
@@ -110,6 +110,7 @@ class ChainCRFCV(ChainParameters):
         ignore_label: str | int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         costs: Mapping[tuple[Any, Any], float] | None = None,
+        standardize: bool = False,
     ) -> None:
         self._keep(locals())
 

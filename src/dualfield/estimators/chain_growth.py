@@ -57,9 +57,14 @@ def go_on(
                     f"{name}={asked}, but the model was trained with {name}={present}; "
                     "partial_fit goes on with the same; call fit to train afresh."
                 )
-    given = encode(crf._shown(X))
+    given = encode(crf._shown(X)).sparse()
     if known:
         known_bigrams(given, crf.bigram_vocabulary_)  # refuses sequences that lack what the model has
+    if given.dense is not None or (known and crf.layout_.n_columns) or spec.standardize:
+        raise ValueError(
+            "partial_fit does not know dense columns beside attributes, nor standardised ones; call fit with all "
+            "sequences."
+        )
     y = with_unknown(y, crf.ignore_label)
     y = list(y) if isinstance(y, Iterable) and not isinstance(y, str | Mapping) else y
     labels = _all_labels(y, given, classes, crf.classes_ if known else None)
@@ -131,6 +136,7 @@ class _Model(NamedTuple):
     encoded: Encoded
     layout: ChainLayout
     l1: float = 0.0
+    standard: None = None
 
 
 def _keeps(crf: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,8 @@ from dualfield.solvers import Solver
 from dualfield.threads import on_threads
 
 __all__ = ["SoftmaxRegression"]
+
+_FLOATS = (np.float64, np.float32)  # single precision is used as it is, everything else becomes double
 
 
 class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
@@ -69,6 +72,10 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
     device : str
         Where training runs: "cpu", or "cuda" or "cuda:N" for a GPU, with L-BFGS; see docs/gpu.md. Prediction runs on
         the CPU.
+    standardize : bool
+        Whether training sees columns shifted and scaled to mean 0 and standard deviation 1, for dense points and with a
+        bias. The penalty and the certificate are those of the standardised problem; ``coef_`` and ``intercept_`` are of
+        the columns as they are.
 
     Attributes
     ----------
@@ -110,6 +117,7 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
         l1: float = 0.0,
         class_weight: Mapping[Any, float] | str | None = None,
         device: str = "cpu",
+        standardize: bool = False,
     ) -> None:
         self._keep(locals())
 
@@ -119,7 +127,7 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
         ``sample_weight``, shape (n,), weighs each point's loss; zero is allowed.
         """
         check_parameters(self)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
         try:
             check_classification_targets(y)
         except TypeError:  # labels that cannot be sorted; the field says so
@@ -129,18 +137,23 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
             classes, codes = sorted_labels(y, X.shape[0])
             given = check_sample_weight(sample_weight, X.shape[0], "row")
             sample_weight = label_weights(self.class_weight, classes, codes)[codes] * (1.0 if given is None else given)
-        field = Multiclass(X, y, self.l2, bias=self.bias, sample_weight=sample_weight, l1=self.l1)
+        options = {"bias": self.bias, "l1": self.l1, "standardize": self.standardize}
+        field = Multiclass(X, y, self.l2, sample_weight=sample_weight, **options)
         self.solution_ = train(self, field)
         self.classes_ = field.classes
         d, k = X.shape[1], len(self.classes_)
-        self.coef_ = self.solution_.weights[: d * k].reshape(d, k).T.copy()
-        self.intercept_ = self.solution_.weights[d * k :].copy() if self.bias else np.zeros(k)
+        coef = self.solution_.weights[: d * k].reshape(d, k)
+        intercept = self.solution_.weights[d * k :].copy() if self.bias else np.zeros(k)
+        if field.standard is not None:
+            coef, intercept = field.standard.folded(coef, intercept)
+            self.solution_ = replace(self.solution_, weights=np.concatenate([coef.ravel(), intercept]))
+        self.coef_, self.intercept_ = coef.T.copy(), intercept
         return self
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The scores ``⟨w_y, x⟩ + b_y``, shape (n, K); for two classes their difference, shape (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -184,7 +197,7 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
 
     def _compiled(self, X: Any) -> tuple[Any, npt.NDArray[np.float64], int]:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
         weights = np.concatenate([self.coef_.T.ravel(), self.intercept_])
         return compile_rows(X, len(self.classes_), True), weights, X.shape[0]
 

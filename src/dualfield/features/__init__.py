@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from dualfield.features.raw_text import Token as Token
     from dualfield.features.raw_text import tokenize as tokenize
     from dualfield.features.sequences.bigrams import known_bigrams as known_bigrams
+    from dualfield.features.sequences.dense import DenseColumns as DenseColumns
+    from dualfield.features.sequences.dense import check_dense as check_dense
+    from dualfield.features.sequences.dense_encoded import DenseEncoded as DenseEncoded
     from dualfield.features.sequences.encoded import Encoded as Encoded
     from dualfield.features.sequences.encoding import encode as encode
     from dualfield.features.templates.presets import PRESETS as PRESETS

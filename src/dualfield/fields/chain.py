@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from dualfield import _core
 from dualfield.core_arrays import check_sample_weight, frozen
-from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode
+from dualfield.features import DenseEncoded, Encoded, NumberedColumns, Vocabulary, encode
+from dualfield.features.sequences.dense import Standard
 from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_label_count
 from dualfield.labels import check_costs, cost_matrix, encode_allowed, encode_partial_labels, resolve_constraints
 from dualfield.models.chain_layout import ChainLayout
@@ -65,7 +66,7 @@ class Chain(Field):
         "balanced": ``N / (K · n_k)`` for label k, which n_k of the N positions have.
     costs : dict, optional
         ``{(true label, wrong label): cost}``, in addition.
-    l1, constraints, state_features, transitions, bigram_features, bias, begin, end, min_count
+    l1, constraints, state_features, transitions, bigram_features, bias, begin, end, min_count, standardize
         Options of :class:`~dualfield.models.ChainSpec`, which says what they are. Not all solvers take an ``l1``: see
         ``Solver.takes``. Of transitions and bigrams only allowed ones have a weight; candidates of partial labels count
         as observed, but unknown labels do not.
@@ -80,6 +81,7 @@ class Chain(Field):
 
     name: str = "Chain"
     offers: frozenset[str] = EXACT | PER_CLIQUE
+    standard: Standard | None = None  # how dense columns are standardised
 
     def __init__(
         self,
@@ -175,6 +177,8 @@ class Chain(Field):
 
     def _compile(self) -> None:
         """Make the compiled problem, and say what it is and what it offers to solvers."""
+        if self.encoded.dense is not None:
+            self.name, self.offers = "Chain with dense columns beside attributes", EXACT
         if self.encoded.bigrams is not None:
             self.name, self.offers = "Chain with bigrams", EXACT
         if self.layout.constraints is not None or self.allowed is not None:
@@ -185,12 +189,19 @@ class Chain(Field):
         if self.candidates is not None:
             self.name, self.offers, self.convex = "Chain with partial labels", _OFFERS_OF_PARTIAL, False
             self.instead = "label every position, or use solver='oeg' or one on the primal such as 'lbfgs'"
+        if self.spec.standardize and self.standard is None:
+            self.standard = _standard(self.encoded, self.layout)
+        if self.standard is not None:
+            self.offers -= PER_CLIQUE
         masks: dict[str, Any] = {"allowed": self.allowed, "candidates": self.candidates, "costs": self.costs}
+        masks["standard"] = self.standard
         self.core = self.layout.compile(self.encoded, self.codes, self.sample_weight, self.l2, **masks)
         self.default_solver = _default_solver(len(self.encoded))
 
     def core_with(self, needs: frozenset[str]) -> Any:
         """The compiled problem; tables are of all pairs of labels, whether or not they have a weight."""
+        if needs & PER_CLIQUE and isinstance(self.encoded, DenseEncoded):  # which look at attributes one by one
+            return self.layout.compile(self.encoded.sparse(), self.codes, self.sample_weight, self.l2)
         return self.core.chain if needs & _OF_ALL_PAIRS and isinstance(self.core, _core.SparseChain) else self.core
 
     def with_l2(self, l2: float) -> Chain:
@@ -252,11 +263,27 @@ class Chain(Field):
             self.sample_weight,
             self.classes,
             self.codes,
-            *(encoded.offsets, encoded.indptr, encoded.indices, encoded.values, encoded.vocabulary),
+            *(encoded.offsets, encoded.vocabulary, encoded.dense, self.standard is None),
+            *(
+                (encoded.columns, None, None)
+                if isinstance(encoded, DenseEncoded)
+                else (encoded.indptr, encoded.indices, encoded.values)
+            ),
             *(layout.transitions, layout.rows is None, layout.bias, layout.begin, layout.end),
             *(layout.constraints, self.allowed, self.candidates, self.costs),
             *shown,
         ]
+
+
+def _standard(encoded: Encoded, layout: ChainLayout) -> Standard:
+    """How the dense columns of sequences are standardised, or why there are none to be."""
+    columns = encoded.columns if isinstance(encoded, DenseEncoded) and layout.rows is None else encoded.dense
+    if columns is None:
+        raise ValueError(
+            "standardize=True is for dense columns, and X has none; give floating arrays with few zeros and "
+            "state_features='all', or crf.encode(X, dense=...), or leave it out."
+        )
+    return Standard.of(columns.arrays)
 
 
 def _default_solver(n_sequences: int) -> Choice:

@@ -8,13 +8,16 @@ being given a weight.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-__all__ = ["distinct_rows"]
+__all__ = ["distinct_dense_rows", "distinct_rows"]
+
+_AT_A_TIME = 1 << 19  # numbers of which bits are scrambled
 
 
 def distinct_rows(
@@ -36,18 +39,47 @@ def distinct_rows(
     (matrix, codes, weights)
         Of the distinct rows; weights None where all are one.
     """
-    given = np.ones(matrix.shape[0]) if weights is None else weights
-    prints = _fingerprints(matrix, codes)
+    kept, total = _merged(
+        _fingerprints(matrix, codes), lambda a, b: _equal_rows(matrix, codes, a, b), matrix.shape[0], weights
+    )
+    return matrix[kept], codes[kept], total
+
+
+def distinct_dense_rows(
+    matrix: npt.NDArray[Any], codes: npt.NDArray[np.int32], weights: npt.NDArray[np.float64] | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64] | None]:
+    """The same for a dense matrix of floating numbers, in C order: which rows are kept, and their weights."""
+    prints = np.empty(len(matrix), np.uint64)
+    with np.errstate(over="ignore"):
+        columns = _scramble(np.arange(1, matrix.shape[1] + 1, dtype=np.uint64))
+        step = max(1, _AT_A_TIME // max(1, matrix.shape[1]))
+        for start in range(0, len(matrix), step):
+            numbers = np.ascontiguousarray(matrix[start : start + step], np.float64)
+            entries = _scramble(columns ^ numbers.view(np.uint64))
+            entries[numbers == 0] = 0
+            prints[start : start + step] = entries.sum(axis=1, dtype=np.uint64)
+        prints = _scramble(prints ^ _scramble(codes.astype(np.uint64) + np.uint64(1)))
+
+    def equal(a: int, b: int) -> bool:
+        return bool(codes[a] == codes[b] and (matrix[a] == matrix[b]).all())
+
+    return _merged(prints, equal, len(matrix), weights)
+
+
+def _merged(
+    prints: npt.NDArray[np.uint64], equal: Callable[[int, int], bool], n: int, weights: npt.NDArray[np.float64] | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64] | None]:
+    """The first of the rows that are equal, by their fingerprints and then in full, and the sum of their weights."""
+    given = np.ones(n) if weights is None else weights
     order = np.argsort(prints, kind="stable")
     order = order[given[order] > 0]
     first = np.ones(len(order), dtype=bool)
     # Equal fingerprints mean equal rows but for a coincidence, which the comparison rules out.
     for k in np.flatnonzero(prints[order][1:] == prints[order][:-1]):
-        first[k + 1] = not _equal_rows(matrix, codes, order[k], order[k + 1])
+        first[k + 1] = not equal(order[k], order[k + 1])
     starts = np.flatnonzero(first)
     total = np.add.reduceat(given[order], starts)
-    kept = order[starts]
-    return matrix[kept], codes[kept], None if (total == 1.0).all() else total
+    return order[starts], None if (total == 1.0).all() else total
 
 
 def _fingerprints(matrix: Any, codes: npt.NDArray[np.int32]) -> npt.NDArray[np.uint64]:

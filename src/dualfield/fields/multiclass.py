@@ -12,8 +12,10 @@ from scipy import sparse
 
 from dualfield import _core
 from dualfield.core_arrays import as_numbers, check_sample_weight, contiguous, frozen
+from dualfield.features.sequences.arrays import is_mostly_nonzero
+from dualfield.features.sequences.dense import Standard
 from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2
-from dualfield.fields.distinct_rows import distinct_rows
+from dualfield.fields.distinct_rows import distinct_dense_rows, distinct_rows
 
 __all__ = ["Multiclass", "compile_rows"]
 
@@ -31,7 +33,7 @@ class Multiclass(Field):
     Parameters
     ----------
     X : array or sparse matrix, shape (n, d)
-        The points.
+        The points. A floating array with few zeros is used where it lies, if it is in C order: do not change it.
     y : array, shape (n,)
         Their labels.
     l2 : float
@@ -42,6 +44,9 @@ class Multiclass(Field):
         The ``c_i``, not negative.
     l1 : float
         Strength of the penalty that makes weights exactly zero.
+    standardize : bool
+        Whether the problem is that of columns shifted and scaled to mean 0 and standard deviation 1; for dense points
+        and with a bias. ``standard.folded`` makes weights of the columns as they are.
 
     Examples
     --------
@@ -64,32 +69,61 @@ class Multiclass(Field):
         bias: bool = True,
         sample_weight: npt.ArrayLike | None = None,
         l1: float = 0.0,
+        standardize: bool = False,
     ) -> None:
         before = time.perf_counter(), time.process_time()
         self.l1 = check_l1(l1)
         self.l2 = check_l2(l2, self.l1)
         matrix = _finite_rows(X)
+        self.chosen = None
         self.classes, codes = sorted_labels(y, matrix.shape[0])
         if len(self.classes) < 2:
             raise ValueError(f"Training needs at least two classes; y has only one class, {self.classes[0]}.")
         weights = check_sample_weight(sample_weight, matrix.shape[0], "row")
-        self.rows, self.codes, self.sample_weight = distinct_rows(
-            canonical_rows(matrix), codes.astype(np.int32), weights
-        )
-        self.codes = frozen(self.codes, np.int32)
-        self.core = compile_rows(self.rows, len(self.classes), bool(bias), self.codes, self.sample_weight, self.l2)
-        self.default_solver = _default_solver(self.rows)
+        own = codes.astype(np.int32)
+        if _is_dense(matrix):
+            kept, self.sample_weight = distinct_dense_rows(matrix, own, weights)
+            self._points, self.chosen, own = matrix, frozen(kept, np.int64), own[kept]
+        else:
+            self._points, own, self.sample_weight = distinct_rows(canonical_rows(matrix), own, weights)
+        self.codes = frozen(own, np.int32)
+        self.standard = self._standard(bool(bias)) if standardize else None
+        self.core = self._compile(bool(bias))
+        self.default_solver = _default_solver(self._points)
         self.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
+
+    @property
+    def rows(self) -> Any:
+        """The distinct points as a CSR matrix, in the order of the blocks; made anew of dense ones."""
+        return self._points if self.chosen is None else sparse.csr_matrix(self._points[self.chosen], dtype=np.float64)
 
     def with_l2(self, l2: float) -> Multiclass:
         """The same points under another penalty."""
         other = copy(self)
         other.l2 = check_l2(l2, self.l1)
         before = time.perf_counter(), time.process_time()
-        bias = self.dimension > self.rows.shape[1] * len(self.classes)
-        other.core = compile_rows(self.rows, len(self.classes), bias, self.codes, self.sample_weight, other.l2)
+        bias = self.dimension > self._points.shape[1] * len(self.classes)
+        other.core = other._compile(bias)
         other.preparation = time.perf_counter() - before[0], time.process_time() - before[1]
         return other
+
+    def _compile(self, bias: bool) -> Any:
+        shape = len(self.classes), bias, self.codes, self.sample_weight, self.l2
+        if self.chosen is None:
+            return _compile_sparse(self._points, *shape)
+        return _compile_dense(self._points, *shape, self.chosen, self.standard)
+
+    def _standard(self, bias: bool) -> Standard:
+        if not bias:
+            raise ValueError(
+                "standardize=True shifts the columns, which needs a bias to make up for it; set bias=True."
+            )
+        if self.chosen is None:
+            raise ValueError(
+                "standardize=True is for dense points, and more than half of the numbers of X are zero; scale its "
+                "columns yourself, or leave it out."
+            )
+        return Standard.of([self._points])
 
     def with_l1(self, l1: float) -> Multiclass:
         """The same points under another l1 penalty."""
@@ -102,29 +136,55 @@ class Multiclass(Field):
         return {"distinct point": self.n_blocks, "label": len(self.classes), "weight": self.dimension}
 
     def _content(self) -> list[Any]:
-        rows = self.rows
+        rows = self._points
         return [
             *(self.l2, self.l1, self.centre, self.dimension, self.sample_weight, self.classes, self.codes),
-            *(rows.indptr, rows.indices, rows.data),
+            *((rows.indptr, rows.indices, rows.data) if self.chosen is None else (self.chosen, rows, None)),
+            self.standard is None,
         ]
 
 
 def _default_solver(rows: Any) -> Choice:
     """By what docs/how-to-choose.md measures."""
-    if rows.nnz < _SPARSE * rows.shape[0] * rows.shape[1]:
+    if sparse.issparse(rows) and rows.nnz < _SPARSE * rows.shape[0] * rows.shape[1]:
         return Choice("sdca", "it was the fastest to a certificate on sparse points", usual=True)
     return Choice("oeg", "it was the fastest to a certificate on most dense points", usual=True)
 
 
-def compile_rows(
+def compile_rows(matrix: Any, n_labels: int, bias: bool) -> Any:
+    """The compiled field over the rows of a matrix, which can predict, not train."""
+    compiled = _compile_dense if _is_dense(matrix) else _compile_sparse
+    return compiled(matrix, n_labels, bias, None, None, 1.0)
+
+
+def _compile_dense(
+    matrix: npt.NDArray[Any],
+    n_labels: int,
+    bias: bool,
+    codes: npt.NDArray[np.int32] | None,
+    sample_weight: npt.NDArray[np.float64] | None,
+    l2: float,
+    chosen: npt.NDArray[np.int64] | None = None,
+    standard: Standard | None = None,
+) -> Any:
+    """The compiled field over a dense matrix, where it lies, or some of its rows."""
+    points = np.require(matrix, requirements=("C", "A"))
+    n = len(points) if chosen is None else len(chosen)
+    nothing = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), None, 0
+    starts = np.arange(n + 1, dtype=np.int64)
+    arguments = starts, *nothing, n_labels, bias, codes, sample_weight, l2, points, chosen
+    return _core.Multiclass(*arguments, *(standard or (None, None)))
+
+
+def _compile_sparse(
     matrix: Any,
     n_labels: int,
     bias: bool,
-    codes: npt.NDArray[np.int32] | None = None,
-    sample_weight: npt.NDArray[np.float64] | None = None,
-    l2: float = 1.0,
+    codes: npt.NDArray[np.int32] | None,
+    sample_weight: npt.NDArray[np.float64] | None,
+    l2: float,
 ) -> Any:
-    """The compiled field over the rows of a matrix; without ``codes`` it can predict, not train."""
+    """The compiled field over the rows of a matrix, without its zeros."""
     csr = canonical_rows(matrix)
     values = contiguous(csr.data, np.float64)
     return _core.Multiclass(
@@ -139,6 +199,10 @@ def compile_rows(
         sample_weight,
         l2,
     )
+
+
+def _is_dense(matrix: Any) -> bool:
+    return isinstance(matrix, np.ndarray) and matrix.size > 0 and is_mostly_nonzero([matrix])
 
 
 def canonical_rows(matrix: Any) -> Any:
@@ -170,7 +234,12 @@ def sorted_labels(y: npt.ArrayLike, n_rows: int) -> tuple[npt.NDArray[Any], npt.
 
 
 def _finite_rows(X: Any) -> Any:
-    matrix = X if sparse.issparse(X) else as_numbers(X, np.float64, "X")
+    single = isinstance(X, np.ndarray) and X.dtype == np.float32
+    matrix = (
+        X
+        if sparse.issparse(X)
+        else np.require(as_numbers(X, np.float32 if single else np.float64, "X"), None, ("C", "A"))
+    )
     if matrix.ndim != 2 or matrix.shape[0] == 0:
         raise ValueError(f"X must be a matrix with at least one row; got shape {matrix.shape}.")
     if not np.isfinite(matrix.data if sparse.issparse(matrix) else matrix).all():

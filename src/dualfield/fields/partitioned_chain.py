@@ -59,6 +59,7 @@ class PartitionedChain(Field):
     instead: str = "use solver='oeg', or data.load() where all data fit into memory"
     default_solver = Choice("oeg", "it needs one partition at a time")
     partitioned = True
+    standard: None = None  # a folder has no dense columns
 
     def __init__(
         self, data: PartitionedData, l2: float = 1.0, *, class_weight: Any = None, costs: Any = None, **options: Any
@@ -70,6 +71,8 @@ class PartitionedChain(Field):
                 f"min_count={self.spec.min_count}, but {data.path} was made with min_count={data.min_count}; leave it "
                 "out, or make the folder anew."
             )
+        if self.spec.standardize:
+            raise ValueError("standardize=True is for dense columns, which a folder of partitions does not have.")
         check_costs(class_weight, costs)
         self.data, self.classes = data, data.classes
         check_label_count(len(self.classes))

@@ -185,6 +185,10 @@ def _position_rows(crf: ChainModel, encoded: Encoded, t: int, a: int, b: int) ->
     entries = slice(encoded.indptr[t], encoded.indptr[t + 1])
     numbers = encoded.indices[entries]
     values = np.ones(len(numbers)) if encoded.values is None else encoded.values[entries]
+    if encoded.dense is not None:
+        dense = np.concatenate(encoded.dense.arrays)[t].astype(np.float64)
+        numbers = np.concatenate([numbers, crf.layout_.n_attributes + np.arange(len(dense))])
+        values = np.concatenate([values, dense])
     weights, _ = attribute_rows(crf, numbers)
     rows: list[Row] = []
     for number, value, (wa, wb) in zip(numbers.tolist(), values.tolist(), weights[:, [a, b]].tolist(), strict=True):

@@ -64,12 +64,12 @@ def top_weights(crf: Any, n: int = 10, label: Any = None, sign: Sign = "both") -
     if sign not in ("both", "positive", "negative"):
         raise ValueError(f"sign must be 'both', 'positive' or 'negative'; got {sign!r}.")
     codes = range(len(crf.classes_)) if label is None else [label_code(crf, label)]
-    state = crf.layout_.split(crf.weights_)["state"]
-    columns = state if isinstance(state, np.ndarray) else state.tocsc()
+    parts = crf.layout_.split(crf.weights_)
+    matrices = [part if isinstance(part, np.ndarray) else part.tocsc() for part in _state_parts(parts)]
     rows = []
     for code in codes:
         name = crf.classes_[code].item()
-        for attribute, weight in _largest(columns, code, int(n), sign):
+        for attribute, weight in _largest(matrices, code, int(n), sign):
             rows.append((name, attribute_name(crf, attribute), weight))
     whose = "each label" if label is None else repr(label)
     kind = {"both": "largest", "positive": "largest positive", "negative": "most negative"}[sign]
@@ -89,7 +89,7 @@ def attribute_weights(crf: Any, attribute: str | int) -> Table:
     crf : ChainCRF, or what holds one
         A fitted model, or a fitted ``ChainCRFCV``, ``GridSearchCV``, ``Pipeline`` or drop-in ``CRF`` around one.
     attribute : str or int
-        Its name; for a model of arrays, the number of its column.
+        Its name; for a model of arrays, and for dense columns beside names, the number of its column.
 
     Returns
     -------
@@ -153,8 +153,10 @@ def transitions(crf: Any) -> Table:
 
 
 def attribute_name(crf: ChainModel, number: int) -> str:
-    """The name of an attribute; for a model of arrays, its column."""
+    """The name of an attribute; for a model of arrays, its column. Dense columns have the numbers after attributes."""
     vocabulary = crf.vocabulary_
+    if number >= crf.layout_.n_attributes:
+        return f"dense column {number - crf.layout_.n_attributes}"
     return vocabulary.names[number] if isinstance(vocabulary, Vocabulary) else f"column {number}"
 
 
@@ -164,12 +166,16 @@ def attribute_rows(
     """The weights of attributes for all labels, shape (·, K), and which of these pairs have one."""
     layout = crf.layout_
     weights = np.zeros((len(numbers), layout.n_labels))
-    if layout.rows is None:
+    if layout.rows is None:  # dense columns follow
         weights[:] = crf.weights_[: layout.n_state_weights].reshape(-1, layout.n_labels)[numbers]
         return weights, np.ones(weights.shape, dtype=bool)
     present = np.zeros(weights.shape, dtype=bool)
     starts, labels = layout.rows
+    dense = crf.weights_[layout.n_attribute_weights : layout.n_state_weights].reshape(-1, layout.n_labels)
     for place, number in enumerate(numbers):
+        if number >= layout.n_attributes:
+            weights[place], present[place] = dense[number - layout.n_attributes], True
+            continue
         row = slice(starts[number], starts[number + 1])
         weights[place, labels[row]] = crf.weights_[row]
         present[place, labels[row]] = True
@@ -195,8 +201,12 @@ def has_attribute(crf: ChainModel, attribute: str | int) -> bool:
 
 
 def _attribute_number(crf: ChainModel, attribute: str | int) -> int:
-    vocabulary = crf.vocabulary_
+    vocabulary, layout = crf.vocabulary_, crf.layout_
     if isinstance(vocabulary, Vocabulary):
+        if layout.n_columns and isinstance(attribute, int | np.integer) and not isinstance(attribute, bool):
+            if 0 <= attribute < layout.n_columns:
+                return layout.n_attributes + int(attribute)
+            raise ValueError(f"the model's dense columns are 0 to {layout.n_columns - 1}; got {attribute}.")
         if isinstance(attribute, str) and attribute in vocabulary:
             return vocabulary.index[attribute]
         near = [name for name in vocabulary.names if str(attribute) in name][:3]
@@ -211,16 +221,27 @@ def _attribute_number(crf: ChainModel, attribute: str | int) -> int:
     return int(attribute)
 
 
-def _largest(state: Any, code: int, n: int, sign: Sign) -> list[tuple[int, float]]:
-    """The n attributes of largest weight for a label, with it; zeros are left out."""
-    if isinstance(state, np.ndarray):
-        column, numbers = state[:, code], None
-    else:
-        part = slice(state.indptr[code], state.indptr[code + 1])
-        column, numbers = state.data[part], state.indices[part]
+def _state_parts(parts: dict[str, Any]) -> list[Any]:
+    """The weights of attributes, and those of dense columns where there are some."""
+    return [parts["state"], *([parts["columns"]] if "columns" in parts else [])]
+
+
+def _largest(matrices: list[Any], code: int, n: int, sign: Sign) -> list[tuple[int, float]]:
+    """The n attributes of largest weight for a label, with it, of matrices one below the other; zeros are left out."""
+    columns, numbers, before = [], [], 0
+    for state in matrices:
+        if isinstance(state, np.ndarray):
+            columns.append(state[:, code])
+            numbers.append(before + np.arange(len(state)))
+        else:
+            part = slice(state.indptr[code], state.indptr[code + 1])
+            columns.append(state.data[part])
+            numbers.append(before + state.indices[part])
+        before += state.shape[0]
+    column, number = np.concatenate(columns), np.concatenate(numbers)
     size = np.abs(column) if sign == "both" else column if sign == "positive" else -column
     kept = np.flatnonzero(size > 0)
     if len(kept) > n:
         kept = kept[np.argpartition(-size[kept], n - 1)[:n]]
     order = kept[np.lexsort((kept, -size[kept]))]
-    return [(int(k if numbers is None else numbers[k]), float(column[k])) for k in order]
+    return [(int(number[k]), float(column[k])) for k in order]

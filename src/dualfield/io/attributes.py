@@ -165,6 +165,10 @@ def write_attributes(
             "X has bigram attributes, for which attribute files have no place: CRFsuite has no such weights; leave "
             "them out, as X.with_bigrams(None) does."
         )
+    if X.dense is not None:
+        raise ValueError(
+            "X has dense columns, for which attribute files have no place; leave them out, as X.with_dense(None) does."
+        )
     if not np.array_equal(X.offsets, y.offsets):
         raise ValueError("X and y have sequences of different lengths; give one label per position.")
     weights = None

@@ -300,6 +300,10 @@ def attribute_lists(X: Encoded) -> list[list[Any]]:
         raise ValueError(
             'X has bigram attributes, for which "features" have no place; leave them out, as X.with_bigrams(None) does.'
         )
+    if X.dense is not None:
+        raise ValueError(
+            'X has dense columns, for which "features" have no place; leave them out, as X.with_dense(None) does.'
+        )
     names = [X.vocabulary.names[number] for number in X.indices.tolist()]
     bounds = X.indptr.tolist()
     positions: list[Any] = [names[a:b] for a, b in pairwise(bounds)]

@@ -10,6 +10,7 @@ others than those of the model.
                    here in full, since ``partial_fit`` may need them.
 ``columns``        How many columns arrays have; null where attributes have names.
 ``bigram_columns`` The same of bigram attributes, where the model has any.
+``dense_columns``  How many dense columns there are beside the attributes, where the model has any.
 ``layout``         Whether there are bias, begin and end weights.
 ``column_features`` A :class:`~dualfield.models.recipe.Recipe` as plain data, the format of attribute files, or null.
 ================== ==========================================================================================
@@ -58,6 +59,7 @@ class ChainContents(NamedTuple):
     rows: _core.ObservedPairs | None
     bigrams: Bigrams | None
     recipe: Recipe | None
+    n_columns: int = 0
 
     @property
     def switches(self) -> tuple[bool, bool, bool]:
@@ -102,12 +104,16 @@ def chain_contents(file: Contents) -> ChainContents:
     rows = _rows(file, n_attributes)
     _check_masks(file)
     bigrams = _bigrams(file)
+    n_columns = description.get("dense_columns", 0)
+    if type(n_columns) is not int or not 0 <= n_columns <= _MOST_COLUMNS:
+        raise ValueError(f"its number of dense columns {n_columns!r} is damaged")
     dimension = n_attributes * n_labels if rows is None else len(file.numbers("row_labels"))
+    dimension += n_columns * n_labels
     dimension += len(file.numbers("transitions")) + n_labels * sum(description["layout"][name] for name in _SWITCHES)
     if bigrams is not None:
         dimension += len(bigrams.pairs) * (bigrams.size if bigrams.starts is None else 1)
     file.check_weights(dimension)
-    return ChainContents(file, spec, names, n_attributes, rows, bigrams, _recipe(file, bigrams))
+    return ChainContents(file, spec, names, n_attributes, rows, bigrams, _recipe(file, bigrams), n_columns)
 
 
 def _spec(plain: Any) -> ChainSpec:

@@ -54,6 +54,7 @@ def description_of(
         "parameters": parameters,
         "layout": {name: getattr(layout, name) for name in ("bias", "begin", "end")},
         **{name: None if isinstance(names, Vocabulary) else len(names) for name, names in columns.items()},
+        **({"dense_columns": layout.n_columns} if layout.n_columns else {}),
     }
 
 
@@ -76,7 +77,9 @@ def layout_of(contents: ChainContents) -> ChainLayout:
         starts = None if contents.bigrams.starts is None else file.array("bigram_starts")
         pairs = BigramLayout(contents.bigrams.size, n_labels, file.array("bigram_pairs"), starts)
     transitions = file.array("transitions")
-    return ChainLayout(contents.n_attributes, n_labels, transitions, rows, *contents.switches, rules, pairs)
+    n_columns = contents.n_columns
+    parts = contents.n_attributes, n_labels, transitions, rows, *contents.switches, rules, pairs
+    return ChainLayout(*parts, n_columns=n_columns)
 
 
 def vocabularies_of(contents: ChainContents) -> tuple[Names, Names | None]:

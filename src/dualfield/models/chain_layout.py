@@ -1,8 +1,10 @@
 """Where the weights of a chain are: the part of a chain model that does not depend on data.
 
-Weights are one flat vector, ``[ attribute × label | transition | bias | begin | end | bigram × pair ]``. With "all"
-pairs the first part is attribute-major with K weights a row and there are K² transitions; with "observed" ones only the
-pairs seen in training have a weight. The last part is that of :mod:`~dualfield.models.bigram_layout`.
+Weights are one flat vector,
+``[ attribute × label | column × label | transition | bias | begin | end | bigram × pair ]``. With "all" pairs the first
+part is attribute-major with K weights a row and there are K² transitions; with "observed" ones only the pairs seen in
+training have a weight. The second part is that of dense columns beside the attributes, always with K weights a row. The
+last part is that of :mod:`~dualfield.models.bigram_layout`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
-from dualfield.features import Encoded
+from dualfield.features import DenseColumns, DenseEncoded, Encoded
+from dualfield.features.sequences.dense import Standard
 from dualfield.labels import Constraints
 from dualfield.memory import check_memory
 from dualfield.models.bigram_layout import BigramLayout
@@ -52,6 +55,8 @@ class ChainLayout:
         The weights of bigram attributes.
     sparse : bool, optional
         Whether inference passes over transitions without a weight. By default it does where that is faster.
+    n_columns : int
+        How many dense columns there are beside the attributes.
     """
 
     n_attributes: int
@@ -64,6 +69,7 @@ class ChainLayout:
     constraints: Constraints | None = None
     bigrams: BigramLayout | None = None
     sparse: bool | None = None
+    n_columns: int = 0
     _pairs: Any = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -107,7 +113,9 @@ class ChainLayout:
         if encoded.bigrams is not None:
             which, candidates = spec.bigram_features, None if observed is None else observed.candidates
             pairs = BigramLayout.from_data(encoded.bigrams, codes, n_labels, which, constraints, candidates)
-        return cls(n_attributes, n_labels, flat, rows, spec.bias, spec.begin, spec.end, constraints, pairs)
+        switches = spec.bias, spec.begin, spec.end
+        n_columns = 0 if encoded.dense is None else encoded.dense.width
+        return cls(n_attributes, n_labels, flat, rows, *switches, constraints, pairs, n_columns=n_columns)
 
     def __post_init__(self) -> None:
         # The compiled rows check themselves once, so that predicting a short sentence costs little.
@@ -116,7 +124,12 @@ class ChainLayout:
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.n_attributes, self.n_labels, self.transitions, self.rows, self.bias, self.begin, self.end)
-        return ChainLayout, (*parts, self.constraints, self.bigrams)
+        return ChainLayout, (*parts, self.constraints, self.bigrams, self.sparse, self.n_columns)
+
+    @property
+    def n_attribute_weights(self) -> int:
+        """How many (attribute, label) pairs have a weight."""
+        return self.n_attributes * self.n_labels if self.rows is None else len(self.rows[1])
 
     def joined(self, others: Sequence[ChainLayout]) -> ChainLayout:
         """The layout with the weights of all, which have the same attributes, labels and options."""
@@ -137,8 +150,8 @@ class ChainLayout:
 
     @property
     def n_state_weights(self) -> int:
-        """How many (attribute, label) pairs have a weight."""
-        return self.n_attributes * self.n_labels if self.rows is None else len(self.rows[1])
+        """How many weights positions have: of (attribute, label) pairs, and after them of (column, label) pairs."""
+        return self.n_attribute_weights + self.n_columns * self.n_labels
 
     @property
     def dimension(self) -> int:
@@ -151,9 +164,10 @@ class ChainLayout:
         return self.n_state_weights + len(self.transitions) + self.n_labels * (self.bias + self.begin + self.end)
 
     def without_zeros(self, weights: FloatArray) -> tuple[ChainLayout, FloatArray]:
-        """The layout of the weights that are not zero, and those weights; bias, begin and end weights stay."""
+        """The layout of the weights that are not zero, and those; of columns, bias, begin and end all stay."""
         weights, last = np.split(weights, [self.n_chain_weights])
-        state, transitions, rest = np.split(weights, np.cumsum([self.n_state_weights, len(self.transitions)]))
+        sizes = self.n_attribute_weights, self.n_columns * self.n_labels, len(self.transitions)
+        state, columns, transitions, rest = np.split(weights, np.cumsum(sizes))
         bigrams = self.bigrams
         if bigrams is not None:
             bigrams, last = bigrams.without_zeros(last)
@@ -166,7 +180,7 @@ class ChainLayout:
             rows=(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), labels[kept].astype(np.int32)),
             bigrams=bigrams,
         )
-        return layout, np.concatenate([state[kept], transitions[transitions != 0], rest, last])
+        return layout, np.concatenate([state[kept], columns, transitions[transitions != 0], rest, last])
 
     def without_empty_rows(self) -> tuple[ChainLayout, npt.NDArray[np.bool_]]:
         """The layout of the attributes that have a weight, and which they are."""
@@ -183,15 +197,17 @@ class ChainLayout:
         ``labels[k]`` is the number there of label ``k``; attributes keep their numbers.
         """
         moved = np.zeros(to.dimension)
-        state, rest = np.split(weights, [self.n_state_weights])
+        state, columns, rest = np.split(weights, [self.n_attribute_weights, self.n_state_weights])
         if self.rows is None and to.rows is None:
-            rows = moved[: to.n_state_weights].reshape(to.n_attributes, to.n_labels)
+            rows = moved[: to.n_attribute_weights].reshape(to.n_attributes, to.n_labels)
             rows[: self.n_attributes, labels] = state.reshape(self.n_attributes, self.n_labels)
         else:
             attribute, label = self._state_pairs()
             there_attribute, there_label = to._state_pairs()
             keys = there_attribute * to.n_labels + there_label
             moved[np.searchsorted(keys, attribute * to.n_labels + labels[label])] = state
+        there_columns = moved[to.n_attribute_weights : to.n_state_weights].reshape(to.n_columns, to.n_labels)
+        there_columns[: self.n_columns, labels] = columns.reshape(self.n_columns, self.n_labels)
         before, after = np.divmod(self.transitions, self.n_labels)
         flat = labels[before] * to.n_labels + labels[after]
         moved[to.n_state_weights + np.searchsorted(to.transitions, flat)] = rest[: len(self.transitions)]
@@ -222,18 +238,20 @@ class ChainLayout:
         allowed: BoolArray | None = None,
         candidates: BoolArray | None = None,
         costs: FloatArray | None = None,
+        standard: Standard | None = None,
     ) -> Any:
         """The compiled field over data; without ``codes`` it can predict, not train.
 
-        ``allowed`` and ``candidates``, arrays (positions, K), are the labels that positions may have, and those among
-        which the true ones are. ``costs``, an array (K, K), is added to potentials: true label × label.
+        With ``standard`` it is over dense columns that are standardised so. ``allowed`` and ``candidates``, arrays
+        (positions, K), are the labels that positions may have, and those among which the true ones are. ``costs``, an
+        array (K, K), is added to potentials: true label × label.
         """
+        entries, n_attributes, columns = self._inputs(encoded)
+        dense = None if columns is None else columns.in_core(standard)
         arguments = (
             encoded.offsets,
-            encoded.indptr,
-            encoded.indices,
-            encoded.values,
-            self.n_attributes,
+            *entries,
+            n_attributes,
             self.n_labels,
             self.transitions,
             self.bias,
@@ -243,13 +261,36 @@ class ChainLayout:
             sample_weight,
             l2,
         )
-        chain = _core.ChainAll(*arguments) if self._pairs is None else _core.ChainObserved(*arguments, self._pairs)
+        chain: Any
+        if self._pairs is None:
+            chain = _core.ChainAll(*arguments, columns=dense)
+        else:
+            chain = _core.ChainObserved(*arguments, self._pairs, columns=dense)
         if self.bigrams is not None:
             assert encoded.bigrams is not None
             chain = self.bigrams.compile(chain, encoded.bigrams)
         elif self._passes_over() and all(rule is None for rule in (self.constraints, allowed, candidates, costs)):
             return _core.SparseChain(chain)
         return constrain(chain, self.n_labels, self.constraints, allowed, candidates, costs)
+
+    def _inputs(self, encoded: Encoded) -> tuple[tuple[Any, Any, Any], int, DenseColumns | None]:
+        """Entries, of how many attributes, and dense columns: either of these have the weights of array columns."""
+        if isinstance(encoded, DenseEncoded) and self.rows is None:
+            nothing = np.zeros(encoded.n_positions + 1, np.int64), np.zeros(0, np.int32), None
+            return nothing, 0, encoded.columns
+        return (encoded.indptr, encoded.indices, encoded.values), self.n_attributes, encoded.dense
+
+    def folded(self, weights: FloatArray, standard: Standard) -> FloatArray:
+        """The weights of dense columns as they were, from those of standardised ones, and all other weights.
+
+        Where the layout has no dense columns beside attributes, the attributes are those columns.
+        """
+        k, end = self.n_labels, self.n_state_weights
+        columns, bias = end - k * len(standard.shift), end + len(self.transitions)
+        folded = weights.copy()
+        own, folded[bias : bias + k] = standard.folded(weights[columns:end].reshape(-1, k), weights[bias : bias + k])
+        folded[columns:end] = own.ravel()
+        return folded
 
     def _passes_over(self) -> bool:
         if self.sparse is not None:
@@ -263,11 +304,12 @@ class ChainLayout:
         -------
         dict
             ``state``, an array (A, K) or a CSR matrix of that shape for observed pairs; ``transitions``, an array
-            (K, K), zero where there is no weight; and, where they exist, ``bias``, ``begin``, ``end``, arrays (K,),
-            and ``bigrams``, an array (B, K, K) or, for observed pairs, a CSR matrix (B, K²).
+            (K, K), zero where there is no weight; and, where they exist, ``columns``, an array (D, K) of dense columns
+            beside the attributes, ``bias``, ``begin``, ``end``, arrays (K,), and ``bigrams``, an array (B, K, K) or,
+            for observed pairs, a CSR matrix (B, K²).
         """
         shape = (self.n_attributes, self.n_labels)
-        state, rest = np.split(weights, [self.n_state_weights])
+        state, columns, rest = np.split(weights, [self.n_attribute_weights, self.n_state_weights])
         transitions = np.zeros(self.n_labels * self.n_labels)
         transitions[self.transitions] = rest[: len(self.transitions)]
         parts: dict[str, Any] = {"transitions": transitions.reshape(self.n_labels, self.n_labels)}
@@ -277,6 +319,8 @@ class ChainLayout:
             from scipy import sparse  # for looking at weights, not for using them
 
             parts["state"] = sparse.csr_matrix((state, self.rows[1], self.rows[0]), shape=shape)
+        if self.n_columns:
+            parts["columns"] = columns.reshape(self.n_columns, self.n_labels)
         start = len(self.transitions)
         for name in ("bias", "begin", "end"):
             if getattr(self, name):

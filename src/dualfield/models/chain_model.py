@@ -19,7 +19,8 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.answers import Answers
 from dualfield.core_arrays import check_sample_weight
-from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode, known_bigrams
+from dualfield.features import Encoded, NumberedColumns, Vocabulary, check_dense, encode, known_bigrams
+from dualfield.features.sequences.dense import Standard
 from dualfield.given_numbers import check_integer
 from dualfield.labels import encode_allowed, encode_labels, with_unknown
 from dualfield.labels.unknown_labels import filled
@@ -38,6 +39,8 @@ from dualfield.threads import on_threads
 
 __all__ = ["ChainModel"]
 
+_OF_STANDARDISED = "This is of the problem with standardised columns; the weights are of the columns as they are."
+
 
 class ChainProblem(Protocol):
     """What a model takes over from the problem that was solved."""
@@ -45,6 +48,7 @@ class ChainProblem(Protocol):
     classes: npt.NDArray[Any]
     layout: ChainLayout
     l1: float
+    standard: Standard | None
 
     @property
     def encoded(self) -> Encoded:
@@ -101,6 +105,9 @@ class ChainModel(StoredModel):
         self.bigram_vocabulary_ = None if field.encoded.bigrams is None else field.encoded.bigrams.vocabulary
         self.layout_ = field.layout
         self.weights_ = solution.weights
+        if field.standard is not None:
+            self.weights_ = field.layout.folded(solution.weights, field.standard)
+            self.solution_ = replace(solution, weights=self.weights_, message=f"{solution.message} {_OF_STANDARDISED}")
         self.column_features_ = None
         if field.l1 > 0:
             self._drop_zeros()
@@ -127,7 +134,7 @@ class ChainModel(StoredModel):
         self._check_fitted()
         return int(np.count_nonzero(self.weights_))
 
-    def encode(self, X: Any, *, bigrams: Any = None) -> Encoded:
+    def encode(self, X: Any, *, bigrams: Any = None, dense: Any = None) -> Encoded:
         """Encode sequences once, for any number of later calls of ``fit`` and ``predict``.
 
         Before ``fit`` the attributes are numbered as they appear; afterwards the model's vocabulary is used, and
@@ -139,6 +146,9 @@ class ChainModel(StoredModel):
         bigrams : sequences, optional
             Attributes that go with pairs of labels, in any form that X can have and as long: those of position t have
             weights with the labels of t − 1 and t. What the first position of a sequence has is left out.
+        dense : 2-D array or sequence of 2-D arrays, optional
+            Numbers that every position has beside its attributes, such as an embedding: one array with a row for each
+            position of all sequences, or one array a sequence. float32 and float64 are used where they lie.
 
         Examples
         --------
@@ -152,8 +162,11 @@ class ChainModel(StoredModel):
         [['X', 'X', 'Y'], ['Y', 'Y', 'X']]
         """
         if not hasattr(self, "weights_"):
-            return encode(self._shown(X), bigrams=bigrams)
-        return known_bigrams(encode(self._shown(X), self.vocabulary_, bigrams=bigrams), self.bigram_vocabulary_)
+            return encode(self._shown(X), bigrams=bigrams, dense=dense)
+        encoded = encode(self._shown(X), self.vocabulary_, bigrams=bigrams, dense=dense)
+        encoded = known_bigrams(encoded, self.bigram_vocabulary_)
+        check_dense(encoded, self.layout_.n_columns)
+        return encoded
 
     def _shown(self, X: Any) -> Any:
         """X, which an estimator may count as it is encoded."""

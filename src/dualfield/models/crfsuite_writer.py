@@ -167,6 +167,11 @@ def _check_weights(model: Exportable) -> None:
             "the model has constraints, which CRFsuite's models do not have; train it without them, and expect "
             "labellings that they forbid."
         )
+    if layout.n_columns:
+        raise ValueError(
+            "the model has dense columns beside its attributes, and CRFsuite's models have none: save it, or train "
+            "without them."
+        )
     if layout.bigrams is not None and weights[layout.n_chain_weights :].any():
         raise ValueError(
             "the model has bigram attributes, with weights of pairs of labels, and CRFsuite's models have none: "

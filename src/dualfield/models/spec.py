@@ -40,6 +40,9 @@ class ChainOptions(NamedTuple):
     begin: Annotated[bool, "Whether labels have a weight at the first position."] = True
     end: Annotated[bool, "Whether labels have a weight at the last position."] = True
     min_count: Annotated[int, "Ignore attributes that occur less often."] = 1
+    standardize: Annotated[bool, "Train on dense columns shifted and scaled to mean 0 and standard deviation 1."] = (
+        False
+    )
 
 
 class ChainSpec(ChainOptions):
@@ -60,6 +63,10 @@ class ChainSpec(ChainOptions):
         Whether labels have a weight at every position, at the first, at the last.
     min_count : int
         Attributes that occur at fewer positions are ignored.
+    standardize : bool
+        Whether training sees dense columns shifted and scaled to mean 0 and standard deviation 1, for which there must
+        be a bias. The penalty and the certificate are those of that problem; the weights are those of the columns as
+        they are.
 
     Examples
     --------
@@ -93,7 +100,12 @@ class ChainSpec(ChainOptions):
             bias=bool(given.bias),
             begin=bool(given.begin),
             end=bool(given.end),
+            standardize=bool(given.standardize),
         )
+        if checked.standardize and not checked.bias:
+            raise ValueError(
+                "standardize=True shifts the columns, which needs a bias to make up for it; set bias=True."
+            )
         return super().__new__(cls, *checked)
 
     @classmethod

@@ -105,6 +105,8 @@ def _of_parts(parts: Any, description: dict[str, Any]) -> Model:
         raise ValueError(f"it holds a model of another kind, {description['estimator']!r}")
     if "bigram_columns" in description:
         raise ValueError("it has bigrams, which only ChainCRF.load reads")
+    if "dense_columns" in description:
+        raise ValueError("it has dense columns, which only ChainCRF.load reads")
     if description["columns"] is not None:
         raise ValueError("its attributes are columns of arrays and have no names")
     classes, layout = description["classes"], description["layout"]

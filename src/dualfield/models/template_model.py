@@ -102,6 +102,8 @@ def template_model_of(model: Exportable, syntax: Syntax) -> tuple[TemplateModel,
         )
     if model.layout_.constraints is not None:
         raise ValueError(f"the model has constraints, which {syntax.program} does not have; train it without them.")
+    if model.layout_.n_columns:
+        raise ValueError(f"the model has dense columns, which {syntax.program} does not have; train it without them.")
     if not np.isfinite(model.weights_).all():
         raise ValueError("the model cannot be written: some weights are not finite; train it again.")
     labels = model.classes_.tolist()

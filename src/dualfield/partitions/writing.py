@@ -134,6 +134,10 @@ class _Writer:
             X = encode(chunk[0])
             if len(X) == 0:
                 raise ValueError("X has no sequences; expected at least one; leave the chunk out.")
+            if X.dense is not None:
+                raise ValueError(
+                    "X has dense columns, for which a folder has no place; leave them out, as X.with_dense(None) does."
+                )
             labels, codes = distinct_labels(chunk[1], X.lengths)
             weights = None if len(chunk) == 2 else _weights(chunk[2], len(X))
             self.attributes.check(X.vocabulary)

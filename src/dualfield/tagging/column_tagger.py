@@ -14,6 +14,8 @@ def column_tagger(contents: ChainContents, recipe: Recipe, layout: FileLayout, s
 
     Refuses a model with bigrams: for that there is :class:`~dualfield.tagging.model_tagger.ModelTagger`.
     """
+    if contents.n_columns:
+        raise ValueError(f"{contents.file.path!r} has dense columns, which the tagger of the core does not know.")
     if contents.bigrams is not None:
         raise ValueError(f"{contents.file.path!r} has bigrams, which the tagger of the core does not know.")
     options = {**recipe.reading(layout), "tolerant": not strict}

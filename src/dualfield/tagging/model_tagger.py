@@ -11,6 +11,7 @@ from dualfield.features import Tokens
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.recipe import FileLayout, Recipe
 from dualfield.tagging.answers import Answer, Placement, Wanted, answers, blocks_of, record_of
+from dualfield.tagging.embeddings import Embeddings
 
 __all__ = ["ModelTagger"]
 
@@ -30,11 +31,20 @@ class ModelTagger:
         Whether a sentence that cannot be read ends the work.
     wanted : Wanted
         What to write beside the labels, and how.
+    embeddings : Embeddings, optional
+        Rows for the tokens that come.
     """
 
     def __init__(
-        self, crf: ChainModel, recipe: Recipe, layout: FileLayout, strict: bool, wanted: Wanted | None = None
+        self,
+        crf: ChainModel,
+        recipe: Recipe,
+        layout: FileLayout,
+        strict: bool,
+        wanted: Wanted | None = None,
+        embeddings: Embeddings | None = None,
     ) -> None:
+        self._embeddings = embeddings
         self._crf, self._recipe, self._wanted = crf, recipe, wanted or Wanted()
         self._options = {**recipe.reading(layout), "keep": 0, "tolerant": not strict}
         self._placement = Placement(self._options["separator"], recipe.written_column(layout))
@@ -50,7 +60,8 @@ class ModelTagger:
             tokens = Tokens(found)
             if self._wanted.as_json and not self._wanted.labels_only:
                 rows = tokens.with_columns(sorted(set(self._recipe.seen))).rows()
-            told = answers(self._crf, self._recipe.attributes(tokens, self._crf), self._wanted)
+            X = self._recipe.attributes(tokens, self._crf)
+            told = answers(self._crf, X if self._embeddings is None else self._embeddings.beside(X), self._wanted)
             places = (found.lines - first_line).tolist()
         if not self._wanted.whole:
             return self._anew(told, [lines[line] for line in places], rows), found.n_sentences, faults

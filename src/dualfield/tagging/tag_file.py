@@ -11,6 +11,7 @@ from dualfield.models.chain_contents import read_chain
 from dualfield.models.foreign import reader_of
 from dualfield.models.recipe import Recipe
 from dualfield.tagging.answers import Wanted, check_wanted
+from dualfield.tagging.embeddings import Embeddings, check_embeddings
 from dualfield.tagging.formats import format_named
 from dualfield.tagging.source import format_of, layout_of, load_model, source_of
 from dualfield.tagging.task import Counts, Task
@@ -36,6 +37,7 @@ def tag_file(
     report: Callable[[str], None],
     wanted: Wanted | None = None,
     tokenize: bool = False,
+    embeddings: str | None = None,
 ) -> Counts:
     """Label a file; the arguments are the options of the command. ``report`` is told what could not be labelled."""
     wanted = wanted or Wanted()
@@ -54,9 +56,17 @@ def tag_file(
         return crf
 
     if contents is None:
-        plain, bigrams = load().column_features_, load().layout_.bigrams is not None
+        layout_ = load().layout_
+        plain, bigrams, n_columns = load().column_features_, layout_.bigrams is not None, layout_.n_columns
     else:
         plain, bigrams = contents.file.description["column_features"], contents.bigrams is not None
+        n_columns = contents.n_columns
+    dense = None if embeddings is None else Embeddings(embeddings)
+    check_embeddings(dense, n_columns)
+    if tokenize and dense is not None:
+        raise ValueError(
+            "--tokenize makes the words itself, so that no rows of --embeddings are theirs; leave one out."
+        )
     if tokenize:
         from dualfield.tagging.raw_text import recipe_of_words, tag_raw_text
 
@@ -73,9 +83,12 @@ def tag_file(
     of_json = layout.format == "jsonl"
     check_wanted(wanted, of_json)
     # Without the lines of the file around it, a sentence that has no labels would have no place.
-    strict = strict or (wanted.labels_only if of_json else not wanted.whole)
-    task = Task(file, output, encoding, layout, strict, jobs, report, source, contents, load, wanted)
+    # And of a sentence that cannot be read nobody knows how many rows of embeddings are its own.
+    strict = strict or dense is not None or (wanted.labels_only if of_json else not wanted.whole)
+    task = Task(file, output, encoding, layout, strict, jobs, report, source, contents, load, wanted, dense)
     counts = format_named(layout.format).stream(task)
+    if dense is not None:
+        dense.finish()
     if counts.passed_on:
         total = counts.labelled + counts.passed_on
         report(f"Warning: {counts.passed_on:,} of {total:,} sentences were passed on without labels.")

@@ -9,6 +9,7 @@ from dualfield import features
 from dualfield.models.recipe import FileLayout, Given, Recipe
 from dualfield.tagging.answers import Wanted
 from dualfield.tagging.content import AttributeFile, TokenFile, attributes_in, tokens_in
+from dualfield.tagging.embeddings import Embeddings
 
 if TYPE_CHECKING:
     from dualfield.features import Encoded, Vocabulary
@@ -39,6 +40,7 @@ class Task(NamedTuple):
     contents: ChainContents | None  # the model file, read without NumPy; None for a model of CRFsuite
     load: Callable[[], ChainModel]
     wanted: Wanted = Wanted()  # what the user asks for beside labels
+    embeddings: Embeddings | None = None  # rows of numbers for the tokens of the file
 
     @property
     def crf(self) -> ChainModel:
@@ -51,7 +53,14 @@ class Task(NamedTuple):
         return None if isinstance(self.source, Recipe) else names_of(self.crf)
 
     def attributes(self, content: TokenFile | AttributeFile) -> Encoded:
-        """What the model sees of a file."""
+        """What the model sees of a file, or of its next part."""
+        return self.with_embeddings(self._attributes(content))
+
+    def with_embeddings(self, X: Encoded) -> Encoded:
+        """The next sequences of the file with their rows of embeddings, where there are some."""
+        return X if self.embeddings is None else self.embeddings.beside(X)
+
+    def _attributes(self, content: TokenFile | AttributeFile) -> Encoded:
         if not isinstance(self.source, Recipe):
             return attributes_in(content).X
         tokens, widths = tokens_in(content), self.source.widths

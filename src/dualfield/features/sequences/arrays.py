@@ -1,7 +1,7 @@
 """Sequences given as matrices: one row per position, one column per attribute.
 
-Dense arrays and scipy's sparse matrices end in the same place: one CSR matrix of all positions. Its zeros
-are not stored, so a dense array of pixels costs what its ink costs.
+Floating arrays with few zeros stay where they lie. Others, and scipy's sparse matrices, become one CSR matrix of all
+positions. Its zeros are not stored, so a dense array of pixels costs what its ink costs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.features.sequences.dense import DenseColumns
+from dualfield.features.sequences.dense_encoded import DenseEncoded
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import NumberedColumns
 from dualfield.nested import bounds_of
 
-__all__ = ["encode_arrays", "is_sparse", "rows_of", "stack_matrices"]
+__all__ = ["encode_arrays", "is_mostly_nonzero", "is_sparse", "rows_of", "stack_matrices"]
 
 
 def is_sparse(matrix: Any) -> bool:
@@ -38,7 +40,8 @@ def encode_arrays(sequences: list[Any], vocabulary: NumberedColumns | None = Non
     Returns
     -------
     encoded : Encoded
-        ``values`` is None when every stored value is 1.
+        A :class:`~dualfield.features.sequences.dense_encoded.DenseEncoded` for floating arrays of which more than half
+        of the numbers are not zero. Otherwise entries; ``values`` is None when every stored value is 1.
 
     Examples
     --------
@@ -58,7 +61,16 @@ def encode_arrays(sequences: list[Any], vocabulary: NumberedColumns | None = Non
                 f"sequence {number} has {matrix.shape[1]} columns but {origin} {len(vocabulary)}; "
                 "give every sequence the same columns."
             )
+    if is_mostly_nonzero(sequences):
+        return DenseEncoded(DenseColumns(sequences))
     return stack_matrices(sequences, vocabulary, "column {} at position {} of sequence {}")
+
+
+def is_mostly_nonzero(matrices: list[Any]) -> bool:
+    """Whether they are floating arrays of which more than half of the numbers are not zero."""
+    if any(is_sparse(matrix) or matrix.dtype.kind != "f" for matrix in matrices):
+        return False
+    return sum(map(np.count_nonzero, matrices)) > sum(matrix.size for matrix in matrices) / 2
 
 
 def stack_matrices(matrices: list[Any], vocabulary: NumberedColumns, place: str) -> Encoded:

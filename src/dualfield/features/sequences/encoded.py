@@ -11,7 +11,8 @@ two entries and counting is a plain histogram. Indexing takes whole sequences, t
 cross-validation works with, and looks to scikit-learn like indexing a one-dimensional array.
 
 Attributes that go with a pair of labels, this position's and the one before, are an Encoded of their own inside,
-``bigrams``: whoever takes sequences has their bigrams with them.
+``bigrams``: whoever takes sequences has their bigrams with them. Numbers that every position has, such as an embedding,
+are ``dense``: arrays that stay where they lie.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
 from dualfield.core_arrays import contiguous, handed_over
+from dualfield.features.sequences.dense import DenseColumns, dense_columns
 from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.nested import Key, check_entries, check_offsets, check_values, chosen_groups, gather, integers
 
-__all__ = ["Encoded"]
+__all__ = ["Encoded", "check_bigrams"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,8 @@ class Encoded:
     bigrams : Encoded, optional
         Attributes of pairs of labels, for the same positions: those of position t go with the labels of t − 1 and t, so
         the first position of a sequence has none. See :meth:`with_bigrams`.
+    dense : DenseColumns, optional
+        Columns of numbers for the same positions, beside the attributes. See :meth:`with_dense`.
 
     Raises
     ------
@@ -72,6 +77,7 @@ class Encoded:
     values: npt.NDArray[np.float64] | None
     vocabulary: Vocabulary | NumberedColumns
     bigrams: Encoded | None = None
+    dense: DenseColumns | None = None
 
     def __post_init__(self) -> None:
         for name, dtype in (("offsets", np.int64), ("indptr", np.int64), ("indices", np.int32)):
@@ -82,7 +88,9 @@ class Encoded:
         check_entries(self.indptr, self.indices, len(self.vocabulary))
         check_values(self.values, len(self.indices))
         if self.bigrams is not None:
-            _check_bigrams(self.bigrams, self.offsets)
+            check_bigrams(self.bigrams, self.offsets)
+        if self.dense is not None and not np.array_equal(self.dense.offsets, self.offsets):
+            raise ValueError("the dense columns are of other sequences; expected one array a sequence, of its length.")
 
     @classmethod
     def from_entries(
@@ -137,7 +145,8 @@ class Encoded:
         return (
             f"Encoded({len(self):,} sequences, {self.n_positions:,} positions, {len(self.indices):,} "
             "entries, "
-            f"{self.vocabulary!r}{'' if self.bigrams is None else f', bigrams of {self.bigrams.vocabulary!r}'})"
+            f"{self.vocabulary!r}{'' if self.bigrams is None else f', bigrams of {self.bigrams.vocabulary!r}'}"
+            f"{'' if self.dense is None else f', {self.dense.width:,} dense columns of {self.dense.dtype}'})"
         )
 
     def __iter__(self) -> Iterator[Encoded]:
@@ -164,7 +173,8 @@ class Encoded:
         entries, indptr = gather(self.indptr, positions)
         values = None if self.values is None else self.values[entries]
         bigrams = None if self.bigrams is None else self.bigrams[chosen]
-        return Encoded(offsets, indptr, handed_over(self.indices[entries]), values, self.vocabulary, bigrams)
+        dense = None if self.dense is None else self.dense[chosen]
+        return Encoded(offsets, indptr, handed_over(self.indices[entries]), values, self.vocabulary, bigrams, dense)
 
     def with_bigrams(self, bigrams: Encoded | None) -> Encoded:
         """The same sequences with these attributes for pairs of labels in place of any that they have.
@@ -183,7 +193,10 @@ class Encoded:
         ([0, 0, 1], ['y'])
         """
         if bigrams is None:
-            return replace(self, bigrams=None)
+            return self._with(None)
+        if bigrams.dense is not None:
+            raise ValueError("the bigrams have dense columns; expected attributes only.")
+        bigrams = bigrams.sparse()
         _check_lengths(bigrams, self.offsets)
         sizes = np.diff(bigrams.indptr)
         sizes[bigrams.offsets[:-1]] = 0
@@ -195,7 +208,32 @@ class Encoded:
             # Names that only first positions had go too; columns keep their width.
             named = isinstance(rest.vocabulary, Vocabulary)
             bigrams = rest.restrict((rest.counts() > 0) | (bigrams.counts() == 0)) if named else rest
+        return self._with(bigrams)
+
+    def _with(self, bigrams: Encoded | None) -> Encoded:
         return replace(self, bigrams=bigrams)
+
+    def with_dense(self, dense: Any) -> Encoded:
+        """The same sequences with these columns of numbers beside their attributes, in place of any that they have.
+
+        Parameters
+        ----------
+        dense : 2-D array, sequence of 2-D arrays, or None
+            One array with a row for each position of all sequences, in their order; or one array a sequence. Arrays of
+            float32 or float64 in C order are used where they lie: do not change them afterwards.
+
+        Examples
+        --------
+        >>> from dualfield.features import encode
+        >>> both = encode([[["a"], ["b"]]]).with_dense(np.ones((2, 5), np.float32))
+        >>> both.dense.width, both.vocabulary.names
+        (5, ['a', 'b'])
+        """
+        return replace(self, dense=None if dense is None else dense_columns(dense, self.offsets))
+
+    def sparse(self) -> Encoded:
+        """The same, with the attributes as entries of a CSR matrix, which they are here."""
+        return self
 
     def counts(self) -> npt.NDArray[np.int64]:
         """Return in how many positions every attribute occurs with a value other than 0.
@@ -329,7 +367,7 @@ class Encoded:
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
         values = None if self.values is None else self.values[kept]
         rest = Encoded.from_entries(self.offsets, indptr, indices[kept], values, vocabulary)
-        return rest if self.bigrams is None else replace(rest, bigrams=self.bigrams)
+        return replace(rest, bigrams=self.bigrams, dense=self.dense)
 
 
 def _check_lengths(bigrams: Encoded, offsets: npt.NDArray[np.int64]) -> None:
@@ -347,7 +385,8 @@ def _check_lengths(bigrams: Encoded, offsets: npt.NDArray[np.int64]) -> None:
         )
 
 
-def _check_bigrams(bigrams: Encoded, offsets: npt.NDArray[np.int64]) -> None:
+def check_bigrams(bigrams: Encoded, offsets: npt.NDArray[np.int64]) -> None:
+    """Refuse bigrams that do not belong to sequences that begin at ``offsets``."""
     _check_lengths(bigrams, offsets)
     if bigrams.bigrams is not None:
         raise ValueError("the bigrams have bigrams themselves; expected attributes only.")

@@ -26,7 +26,9 @@ _AT_A_TIME = 64  # sequences of a generator
 _EXPECTED_SEQUENCE = "a list of dicts, a list of lists of attribute strings, or a 2-D array"
 
 
-def encode(X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bigrams: Any = None) -> Encoded:
+def encode(
+    X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bigrams: Any = None, dense: Any = None
+) -> Encoded:
     """Encode sequences of any accepted form.
 
     Parameters
@@ -39,7 +41,7 @@ def encode(X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bi
           ``s`` makes the attribute ``key:s``, a list of strings one such attribute each, a dict is prefixed
           by ``key:``;
         * a list of lists (tuples, sets) of attribute strings, each of value 1;
-        * a 2-D array of shape (length, n_columns);
+        * a 2-D array of shape (length, n_columns); floating arrays with few zeros stay where they lie;
         * a scipy sparse matrix or array of that shape.
 
         An :class:`Encoded` is returned as it is, or translated to ``vocabulary``.
@@ -49,6 +51,9 @@ def encode(X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bi
     bigrams : Encoded or iterable of sequences, optional
         Attributes that go with pairs of labels, in any of these forms and as long as ``X``: those of position t with
         the labels of t − 1 and t. What the first position has is left out. They are numbered by themselves.
+    dense : 2-D array or sequence of 2-D arrays, optional
+        Numbers that every position has beside its attributes, such as an embedding: one array with a row for each
+        position of all sequences, or one array a sequence. float32 and float64 are used where they lie.
 
     Returns
     -------
@@ -77,6 +82,11 @@ def encode(X: Any, vocabulary: Vocabulary | NumberedColumns | None = None, *, bi
         raise TypeError(
             f"vocabulary is of type {type(vocabulary).__name__}; expected a Vocabulary, NumberedColumns or None."
         )
+    if dense is not None:
+        encoded = encode(X, vocabulary, bigrams=bigrams)
+        if encoded.dense is not None:
+            raise ValueError("X has dense columns already, and more were given; expected one of them.")
+        return encoded.with_dense(dense)
     if bigrams is not None:
         encoded = encode(X, vocabulary)
         if encoded.bigrams is not None:

@@ -56,7 +56,7 @@ class Attributes(Format):
 
         def label(chunk: bytes, first_line: int) -> tuple[bytes, int, list[str]]:
             X, _, _ = parse_attributes(shown(task.file), chunk, vocabulary, first_line)
-            found = answers(task.crf, X, task.wanted) if len(X) else []
+            found = answers(task.crf, task.with_embeddings(X), task.wanted) if len(X) else []
             if task.wanted.as_json:
                 text = "".join(json.dumps(record_of(answer), ensure_ascii=False) + "\n" for answer in found)
             else:

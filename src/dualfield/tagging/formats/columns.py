@@ -58,14 +58,15 @@ class Columns(Format):
         io.write_columns(tokens.with_columns([*others, *last]).rows(), path, separator="\t")
 
     def stream(self, task: Task) -> Counts:
-        """Without NumPy, unless the model has bigrams or is another program's, or more than labels is wanted."""
+        """Without NumPy, unless the model has bigrams or dense columns, is another program's, or more is wanted."""
         recipe, contents = task.source, task.contents
         assert isinstance(recipe, Recipe)
         tagger: Tagger
-        if contents is None or contents.bigrams is not None or task.wanted != Wanted():
+        beyond_core = contents is None or contents.bigrams is not None or task.embeddings is not None
+        if contents is None or beyond_core or task.wanted != Wanted():
             from dualfield.tagging.model_tagger import ModelTagger
 
-            tagger = ModelTagger(task.crf, recipe, task.layout, task.strict, task.wanted)
+            tagger = ModelTagger(task.crf, recipe, task.layout, task.strict, task.wanted, task.embeddings)
         else:
             from dualfield.tagging.column_tagger import column_tagger
 

@@ -113,7 +113,7 @@ def _tagged(task: Task, name: str, number: int, line: bytes) -> bytes:
     else:
         X = JsonSequences(kind, [record[kind]], None, None, name, [number]).encoded(task.vocabulary)
     given = {} if task.wanted.labels_only else json.loads(line)
-    found = record_of(answers(task.crf, X, task.wanted)[0])
+    found = record_of(answers(task.crf, task.with_embeddings(X), task.wanted)[0])
     return json.dumps({**given, **found}, ensure_ascii=False).encode()
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dualfield.estimators.kept_sequences import KeptSequences
 from dualfield.estimators.training import check_parameters
 from dualfield.features import Encoded, NumberedColumns, Vocabulary, encode, known_bigrams
+from dualfield.features.sequences.dense import Standard
 from dualfield.fields import Chain
 from dualfield.fields.base import Choice
 from dualfield.fields.chain import check_sequence_weight, frequent
@@ -136,7 +137,7 @@ class _Model(NamedTuple):
     encoded: Encoded
     layout: ChainLayout
     l1: float = 0.0
-    standard: None = None
+    standard: Standard | None = None
 
 
 def _keeps(crf: Any) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.features import Encoded
+from dualfield.features.sequences.dense import Standard
 from dualfield.fields.base import Choice, Field, check_label_count
 from dualfield.fields.chain import Chain
 from dualfield.labels import check_costs, resolve_constraints
@@ -59,7 +60,7 @@ class PartitionedChain(Field):
     instead: str = "use solver='oeg', or data.load() where all data fit into memory"
     default_solver = Choice("oeg", "it needs one partition at a time")
     partitioned = True
-    standard: None = None  # a folder has no dense columns
+    standard: Standard | None = None  # a folder has no dense columns
 
     def __init__(
         self, data: PartitionedData, l2: float = 1.0, *, class_weight: Any = None, costs: Any = None, **options: Any

@@ -9,10 +9,12 @@
 // Table:    [ (T-1) x K x K edges | T x K nodes ]; edges count +1, interior nodes -1; a single node counts +1.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "base/compiler.hpp"
 #include "duality/entropy.hpp"
+#include "fields/chain_shares.hpp"
 #include "fields/node_features.hpp"
 #include "oracles/chain_forward_backward.hpp"
 #include "oracles/chain_tangent.hpp"
@@ -181,6 +183,54 @@ class Chain {
         if (own.part.index > 0) return total;
         for_each_dense_node(i, m, [&](Index start, const double* node) { total += dot(labels(), node, w + start); });
         return total;
+    }
+
+    // See SharedOutField.
+    using Shares = ChainShares<Rows>;
+    bool may_be_shared_out() const { return nodes_.columns().width() == 0; }
+    std::unique_ptr<Shares> share_out(std::vector<Index> bounds, const Rounds& rounds, Team& team) const {
+        return std::make_unique<Shares>(BlockShares(nodes_.data(), std::move(bounds), rounds, team), nodes_.rows(),
+                                        dimension_ - transition_start_);
+    }
+    DUALFIELD_ONCE void score_own(const Shares& shares, Index worker, Index i, const double* area,
+                                  double* theta) const {
+        const double* dense = area + shares.dense_start(worker);
+        nodes_.score_own(shares.view(), shares.rows(worker), i, area, theta);
+        nodes_.add_bias(i, bias_in(dense), theta);
+        add_dense(i, dense, theta);
+    }
+    DUALFIELD_ONCE void add_own(const Shares& shares, Index worker, Index i, const double* m, const double* by_class,
+                                double* area, std::uint8_t* touched) const {
+        nodes_.add_own(shares.view(), shares.rows(worker), shares.classes_of(worker), i, m, by_class, area, touched);
+        const double a = by_class[shares.dense_class()];
+        const double* edge = m + length(i) * labels();
+        double* dense = area + shares.dense_start(worker);
+        for_each_transition_of({}, [&](Index s, Index pair) { dense[s] += a * edge[pair]; });
+        for_each_dense_node(
+            i, m, [&](Index start, const double* node) { axpy(labels(), a, node, dense + start - transition_start_); });
+    }
+    DUALFIELD_ONCE void add_squares_by_class(const Shares& shares, Index worker, Index i, const double* m,
+                                             double* squares) const {
+        nodes_.add_squares_by_class(shares.view(), shares.rows(worker), shares.classes_of(worker), i, m, squares);
+        double& dense = squares[shares.dense_class()];
+        const double* edge = m + length(i) * labels();
+        for_each_transition_of({}, [&](Index, Index pair) { dense += edge[pair] * edge[pair]; });
+        for_each_dense_node(i, m, [&](Index, const double* node) { dense += squared_norm(labels(), node); });
+    }
+    // Into the cache, what score_own needs of block i: 1, where its attributes are; 2, the attributes.
+    template <int Step>
+    DUALFIELD_INLINE void prefetch_own(const Shares& shares, Index i) const {
+        if (Step == 1) nodes_.prefetch_counts(i);
+        if (Step == 2) shares.view().prefetch(offset(i), offset(i) + length(i));
+    }
+    // The ranges of its area that a worker touches for block i, some of them more than once.
+    template <class Body>
+    void for_each_own_range_of(const Shares& shares, Index worker, Index i, Body&& body) const {
+        const Rows& rows = shares.rows(worker);
+        const Attributes& view = shares.view();
+        for (Index e = view.indptr[offset(i)]; e < view.indptr[offset(i) + length(i)]; ++e)
+            if (rows.length(view.indices[e]) > 0) body(rows.start(view.indices[e]), rows.length(view.indices[e]));
+        if (dimension_ > transition_start_) body(shares.dense_start(worker), dimension_ - transition_start_);
     }
 
     DUALFIELD_ONCE void project(Direction& direction, double* theta) const {

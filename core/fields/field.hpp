@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <concepts>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 #include "duality/segments.hpp"
 #include "fields/attributes.hpp"
+#include "fields/block_shares.hpp"
 
 namespace dualfield {
 
@@ -103,6 +105,25 @@ concept PartedField =
         { field.template prefetch_part<1>(own, i) };
         { field.template prefetch_part<2>(own, i) };
         { field.prefetch_counts(i) };
+    };
+
+// A field whose blocks can be shared out among workers, each with a copy of the weights that its blocks touch, its
+// *area*: see block_shares.hpp.
+template <class F>
+concept SharedOutField =
+    Field<F> && requires(const F& field, const typename F::Shares& shares, Index i, const double* input, double* output,
+                         std::vector<Index> bounds, Rounds rounds, Team& team, std::uint8_t* touched) {
+        { field.may_be_shared_out() } -> std::same_as<bool>;
+        // Worker w gets the blocks bounds[w] to bounds[w + 1].
+        { field.share_out(bounds, rounds, team) } -> std::same_as<std::unique_ptr<typename F::Shares>>;
+        // score() with an area in place of the weights; area += by_class[class] * the counts of a compact vector, with a
+        // mark at each of the worker's attributes that is touched; squares[class] += about the squared norm of counts.
+        { field.score_own(shares, i, i, input, output) };
+        { field.add_own(shares, i, i, input, input, output, touched) };
+        { field.add_squares_by_class(shares, i, i, input, output) };
+        {
+            field.for_each_own_range_of(shares, i, i, [](Index, Index) {})
+        };
     };
 
 // A field that can fetch what a step looks at in block i into the cache, one step after the other: 0, where its

@@ -52,7 +52,7 @@ class NodeFeatures {
 
     // Potentials of the block's nodes: a bias, where it is not null, and the weights of their attributes and columns.
     void score(Index i, const double* w, const double* bias, double* theta) const {
-        score_of(data_, rows_.size(), i, w, theta);
+        score_of(data_, rows_, rows_.size(), i, w, theta);
         columns_.add_scores(i, labels_, w + rows_.size(), {}, theta);
         add_bias(i, bias, theta);
     }
@@ -64,17 +64,37 @@ class NodeFeatures {
     // What the attributes and columns whose weights belong to a part give to the nodes: those of all parts add up to
     // the potentials.
     void score_part(const OwnAttributes& own, Index i, const double* w, double* theta) const {
-        score_of(own.view(data_), rows_.start(own.end), i, w, theta);
+        score_of(own.view(data_), rows_, rows_.start(own.end), i, w, theta);
         columns_.add_scores(i, labels_, w + rows_.size(), own.part, theta);
     }
     // w += a * the counts of rows m, over those attributes and columns: entry by entry, where nobody asks for the norm
     // of the counts.
     void add_part(const OwnAttributes& own, Index i, const double* m, double a, double* w) const {
         columns_.add_counts(i, labels_, m, a, own.part, w + rows_.size());
-        const Attributes data = own.view(data_);
-        const Index pieces = (labels_ + 7) / 8;
-        if (pieces > kMostPieces) return add_entries<0>(data, i, m, a, w);
-        for_each_group(pieces, [&]<Index B>(Index) { add_entries<B>(data, i, m, a, w); });
+        add_entries_of(own.view(data_), rows_, i, m, w, [a](std::int32_t) { return a; });
+    }
+
+    // The same for attributes that a worker has numbered anew, where there are no columns, with its own rows of weights; `a` depends on the class of
+    // an attribute: see BlockShares.
+    void score_own(const Attributes& data, const Rows& rows, Index i, const double* w, double* theta) const {
+        score_of(data, rows, rows.size(), i, w, theta);
+    }
+    void add_own(const Attributes& data, const Rows& rows, const std::uint8_t* classes, Index i, const double* m,
+                 const double* by_class, double* w, std::uint8_t* touched) const {
+        add_entries_of(data, rows, i, m, w, [=](std::int32_t attribute) {
+            touched[attribute] = 1;
+            return by_class[classes[attribute]];
+        });
+    }
+    // squares[class] += the squared norms of what one entry after the other adds for rows m.
+    void add_squares_by_class(const Attributes& data, const Rows& rows, const std::uint8_t* classes, Index i,
+                              const double* m, double* squares) const {
+        for (Index t = 0; t < length(i); ++t)
+            for (Index e = data.indptr[offset(i) + t]; e < data.indptr[offset(i) + t + 1]; ++e) {
+                const double x = data.value(e);
+                squares[classes[data.indices[e]]] +=
+                    x * x * rows.squared_norm_in_row(data.indices[e], labels_, m + t * labels_);
+            }
     }
     // See PartedField.
     DUALFIELD_INLINE void prefetch_counts(Index i) const { block_rows_.prefetch_counts(i, data_); }
@@ -234,9 +254,17 @@ class NodeFeatures {
         }
     }
 
-    template <Index B>
-    void add_entries(const Attributes& data, Index i, const double* m, double a, double* w) const {
-        const Rows& rows = rows_;
+    // w[attribute] += factor(attribute) * value * the marginals of the node, entry by entry
+    template <class Factor>
+    void add_entries_of(const Attributes& data, const Rows& rows, Index i, const double* m, double* w,
+                        Factor&& factor) const {
+        const Index pieces = (labels_ + 7) / 8;
+        if (pieces > kMostPieces) return add_entries<0>(data, rows, i, m, w, factor);
+        for_each_group(pieces, [&]<Index B>(Index) { add_entries<B>(data, rows, i, m, w, factor); });
+    }
+    template <Index B, class Factor>
+    void add_entries(const Attributes& data, const Rows& rows, Index i, const double* m, double* w,
+                     Factor&& factor) const {
         const Index K = labels_, T = length(i);
         const Index* indptr = data.indptr + offset(i);
         const std::int32_t* indices = data.indices;
@@ -246,6 +274,7 @@ class NodeFeatures {
             for (Index e = indptr[t]; e < indptr[t + 1]; ++e) {
                 if (e + 2 * kAhead < last) rows.prefetch_record(indices[e + 2 * kAhead]);
                 if (e + kAhead < last) rows.prefetch(w, indices[e + kAhead]);
+                const double a = factor(indices[e]);
                 rows.template apply<B>(w, indices[e], values ? a * values[e] : a, m + t * K);
             }
     }
@@ -262,23 +291,23 @@ class NodeFeatures {
     }
 
     // The weights of attributes, those of `data_` or some of them, whose weights end at `readable`.
-    void score_of(const Attributes& data, Index readable, Index i, const double* w, double* theta) const {
-        if (labels_ < 8) return score_few(data, i, w, theta);
+    void score_of(const Attributes& data, const Rows& rows, Index readable, Index i, const double* w,
+                  double* theta) const {
+        if (labels_ < 8) return score_few(data, rows, i, w, theta);
         // A node whose row takes more than one group of pieces is finished before the next begins, as its weights are
         // at hand.
         const Index T = length(i), step = stride_ / 8 <= kMostPieces ? T : 1;
         for (Index t = 0; t < T; t += step)
             for_each_group(stride_ / 8, [&]<Index B>(Index first) {
-                score_nodes<B>(data, readable, i, t, t + step, first, w, theta);
+                score_nodes<B>(data, rows, readable, i, t, t + step, first, w, theta);
             });
     }
 
     // The B pieces from `first` on of nodes t to end. All that the loop looks at is a local variable: what it might
     // have written to, as far as a compiler can tell, would be read again for every entry.
     template <Index B>
-    void score_nodes(const Attributes& data, Index readable, Index i, Index t, Index end, Index first, const double* w,
-                     double* theta) const {
-        const Rows& rows = rows_;
+    void score_nodes(const Attributes& data, const Rows& rows, Index readable, Index i, Index t, Index end, Index first,
+                     const double* w, double* theta) const {
         const Index K = labels_;
         const Index* indptr = data.indptr + offset(i);
         const std::int32_t* indices = data.indices;
@@ -297,15 +326,15 @@ class NodeFeatures {
     }
 
     // With fewer than eight labels.
-    void score_few(const Attributes& data, Index i, const double* w, double* theta) const {
+    void score_few(const Attributes& data, const Rows& rows, Index i, const double* w, double* theta) const {
         const Index* indptr = data.indptr + offset(i);
         const Index last = indptr[length(i)];
         std::fill(theta, theta + length(i) * labels_, 0.0);
         for (Index t = 0; t < length(i); ++t)
             for (Index e = indptr[t]; e < indptr[t + 1]; ++e) {
-                if (e + 2 * kAhead < last) rows_.prefetch_record(data.indices[e + 2 * kAhead]);
-                if (e + kAhead < last) rows_.prefetch(w, data.indices[e + kAhead]);
-                rows_.score(w, data.indices[e], data.value(e), stride_, theta + t * labels_);
+                if (e + 2 * kAhead < last) rows.prefetch_record(data.indices[e + 2 * kAhead]);
+                if (e + kAhead < last) rows.prefetch(w, data.indices[e + kAhead]);
+                rows.score(w, data.indices[e], data.value(e), stride_, theta + t * labels_);
             }
     }
 

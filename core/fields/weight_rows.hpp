@@ -23,6 +23,9 @@ class AllPairs {
 
     AllPairs(Index attributes, Index labels) : attributes_(attributes), labels_(labels) {}
 
+    // Rows for some of the attributes, numbered anew.
+    AllPairs of(const std::vector<std::int32_t>& attributes) const { return {std::ssize(attributes), labels_}; }
+
     Index attributes() const { return attributes_; }
     Index size() const { return attributes_ * labels_; }
     Index start(std::int32_t attribute) const { return attribute * labels_; }
@@ -116,11 +119,7 @@ class ObservedPairs {
     // attribute, where its row starts and a bit for each of its labels: every visit of an attribute looks them up, so
     // the fewer cache lines the better.
     ObservedPairs(Index attributes, Index label_count, const Index* starts, const std::int32_t* labels)
-        : attributes_(attributes),
-          label_count_(label_count),
-          words_((label_count + kPlaces - 1) / kPlaces),
-          table_(std::make_shared<std::vector<std::uint32_t>>((attributes + 1) * (1 + words_), 0)),
-          records_(table_->data()) {
+        : ObservedPairs(attributes, label_count) {
         for (Index a = 0; a <= attributes; ++a) {
             std::uint32_t* record = table_->data() + a * (1 + words_);
             record[0] = static_cast<std::uint32_t>(starts[a]);
@@ -128,6 +127,21 @@ class ObservedPairs {
             for (Index s = starts[a]; s < starts[a + 1]; ++s)
                 record[1 + labels[s] / kPlaces] |= std::uint32_t{1} << labels[s] % kPlaces;
         }
+    }
+
+    // Rows for some of the attributes, numbered anew.
+    ObservedPairs of(const std::vector<std::int32_t>& attributes) const {
+        ObservedPairs rows(std::ssize(attributes), label_count_);
+        std::uint32_t* record = rows.table_->data();
+        std::uint32_t start = 0;
+        for (const std::int32_t a : attributes) {
+            std::copy_n(records_ + a * (1 + words_), 1 + words_, record);
+            record[0] = start;
+            start += static_cast<std::uint32_t>(length(a));
+            record += 1 + words_;
+        }
+        record[0] = start;
+        return rows;
     }
 
     // What a record can hold.
@@ -234,6 +248,14 @@ class ObservedPairs {
 
    private:
     static constexpr Index kPiecesAWord = kPlaces / 8;
+
+    // Records of zeros.
+    ObservedPairs(Index attributes, Index label_count)
+        : attributes_(attributes),
+          label_count_(label_count),
+          words_((label_count + kPlaces - 1) / kPlaces),
+          table_(std::make_shared<std::vector<std::uint32_t>>((attributes + 1) * (1 + words_), 0)),
+          records_(table_->data()) {}
 
     // body.operator()<N>() for the pieces that a word has: fewer than four only where there are few labels.
     template <class Body>

@@ -23,6 +23,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -89,7 +90,7 @@ class BlockSampler {
         const Index pass = draws_ / draws_per_pass(), position = draws_ % draws_per_pass();
         count = std::min(count, draws_per_pass() - position);
         draws_ += count;
-        if (pass == 0 || (permutation_every_ > 0 && pass % permutation_every_ == 0)) {
+        if (permutes(pass)) {
             shuffle(random, position, count, blocks);
         } else {
             choose(random, count, blocks);
@@ -122,42 +123,63 @@ class BlockSampler {
     double recorded(Index i) const { return recorded_.weight(i); }
     double recorded_total() const { return recorded_.total(); }
 
-    // chi(g) = sqrt(mean g^2) / mean g, between 1 (all recorded gaps equal) and sqrt(n) (all but one zero).
-    double non_uniformity_of_gaps() const {
+    // The sum of the squares of all recorded gaps.
+    double recorded_squares() const {
         double squares = 0.0;
         for (std::size_t i = 0; i < recorded_count_; ++i) {
             const double gap = recorded(static_cast<Index>(i));
             squares += gap * gap;
         }
-        const double n = static_cast<double>(draws_per_pass());
-        return squares > 0.0 ? std::sqrt(n * squares) / recorded_total() : 1.0;
+        return squares;
     }
 
     const std::vector<Index>& order() const { return order_; }
 
     // After a whole pass: whether it was drawn from gaps. Then few recorded gaps are fresh, and those were the largest.
-    bool followed_gaps() const {
-        const Index pass = draws_ / draws_per_pass() - 1;
-        return share_ > 0.0 && pass > 0 && (permutation_every_ == 0 || pass % permutation_every_ != 0);
-    }
+    bool followed_gaps() const { return share_ > 0.0 && !permutes(draws_ / draws_per_pass() - 1); }
+
+    // Whether the pass at work visits every block once.
+    bool permutes() const { return permutes(draws_ / draws_per_pass()); }
 
     void begin_again() { draws_ = 0; }  // with a pass in random order
 
-    void archive(Archive& archive) {
-        archive.index("draws", draws_, std::numeric_limits<Index>::max());
-        archive.permutation("order", order_);
-        archive.array("factors", factors_);
-        std::vector<double> recorded = all_of(recorded_, recorded_count_), drawing = all_of(weights_, factors_.size());
-        archive.array("recorded", recorded);
-        archive.array("drawing", drawing);
-        if (!archive.loading()) return;
-        for (Index i : order_) {
-            record(i, recorded[i]);
-            if (has_weights()) weights_.set(i, drawing[i]);
+    Index draws() const { return draws_; }
+
+    // What is saved of it; by block, but for the order.
+    struct State {
+        Index draws;
+        std::vector<Index> order;
+        std::vector<double> factors, recorded, drawing;
+
+        void archive(Archive& archive) {
+            archive.index("draws", draws, std::numeric_limits<Index>::max());
+            archive.permutation("order", order);
+            archive.array("factors", factors);
+            archive.array("recorded", recorded);
+            archive.array("drawing", drawing);
         }
+    };
+    State state() const {
+        return {draws_, order_, factors_, all_of(recorded_, recorded_count_), all_of(weights_, factors_.size())};
+    }
+    void restore(const State& state) {
+        draws_ = state.draws;
+        order_ = state.order;
+        factors_ = state.factors;
+        for (Index i : order_) {
+            record(i, state.recorded[i]);
+            if (has_weights()) weights_.set(i, state.drawing[i]);
+        }
+    }
+    void archive(Archive& archive) {
+        State state = this->state();
+        state.archive(archive);
+        if (archive.loading()) restore(state);
     }
 
    private:
+    bool permutes(Index pass) const { return pass == 0 || (permutation_every_ > 0 && pass % permutation_every_ == 0); }
+
     static std::vector<double> all_of(const WeightedTree& tree, std::size_t count) {
         std::vector<double> weights(count);
         for (std::size_t i = 0; i < count; ++i) weights[i] = tree.weight(static_cast<Index>(i));

@@ -131,7 +131,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
     }
 
     void committed(Index i, const SDCANote& note) {
-        if (Base::sampler_.needs_length()) Base::sampler_.record_length(i, note.length);
+        if (Base::samplers_.needs_length()) Base::samplers_.record_length(i, note.length);
         search_seconds_ += note.search_seconds;
         update_seconds_ += note.update_seconds;
     }
@@ -188,7 +188,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
         const double gap = non_negative(entropy_of_nu + residual - entropy_[i]);
         visit.step.gap = gap;
         if (!std::isfinite(gap)) return;  // nothing has moved yet
-        if (Base::sampler_.needs_length()) visit.note.length = absolute_sum(size, delta);
+        if (Base::samplers_.needs_length()) visit.note.length = absolute_sum(size, delta);
 
         const double quadratic = visit.quadratic(m, residual);
         const double before = watch.seconds();
@@ -242,7 +242,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
     template <class PenaltyAt, class EntropyAt>
     void choose_epsilon(const PenaltyAt& penalty_at, const EntropyAt& entropy_at) {
         epsilon_ = start_.epsilon > 0.0 ? start_.epsilon
-                                        : best_epsilon(field_, Base::sampler_.order(), penalty_at, entropy_at);
+                                        : best_epsilon(field_, Base::samplers_.active(), penalty_at, entropy_at);
     }
 
     // Potentials of any clique, in the layout of the table.

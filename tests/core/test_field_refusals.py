@@ -237,8 +237,8 @@ POINTS = "Multiclass(np.array([0, 1]), np.array([0, 1]), np.zeros(1, np.int32), 
         (
             CHAIN,
             "_core.SDCA(field, sampling='gap', non_uniformity=0.8, permutation_every=3, threads=1, window=1, "
-            "accelerate=False, precision='double', step='newton', subprecision=0.01, step_size=0.0, init='mixture', "
-            "epsilon=0.0, seed=0)",
+            "workers=0, accelerate=False, precision='double', step='newton', subprecision=0.01, step_size=0.0, "
+            "init='mixture', epsilon=0.0, seed=0)",
         ),
         (CHAIN, "_core.LBFGS(field, corrections=5, first_sample=1, growth=1.0, threads=1, seed=0)"),
         (POINTS, "field.primal(np.zeros(2))"),

@@ -38,7 +38,15 @@ def after(core: Any, passes: int) -> tuple[npt.NDArray[np.float64], float]:
 
 def made(field: Field, method: str, threads: int, window: int) -> Any:
     draws = {"sampling": "gap", "non_uniformity": 0.8, "permutation_every": 3, "seed": 5}
-    shared = {**draws, "l1": 0.0, "centre": None, "threads": threads, "window": window, "precision": "double"}
+    shared = {
+        **draws,
+        "l1": 0.0,
+        "centre": None,
+        "threads": threads,
+        "window": window,
+        "workers": 0,
+        "precision": "double",
+    }
     if method == "OEG":
         return compiled(method, field, **shared, accelerate=True, secant=True)
     steps = {"step": "newton", "subprecision": 1e-3, "step_size": 0.0, "init": "mixture", "epsilon": 0.0}

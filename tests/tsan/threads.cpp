@@ -1,8 +1,8 @@
 // Everything that runs on several threads, on small generated data, to be compiled with -fsanitize=thread: a data race
 // ends the programme with another code than 0, and so does a result that depends on threads where it must not.
 //
-// Chains with all pairs and with observed ones, whose sums are written differently; the dual methods with and without
-// acceleration; their confirming pass; the relay by which gradients are found, also where it fails; L-BFGS, Hybrid's
+// Chains with all pairs and with observed ones, whose sums are written differently; the dual methods in windows and by
+// workers that own blocks, with and without acceleration; their confirming pass; the relay by which gradients are found, also where it fails; L-BFGS, Hybrid's
 // growing samples, OWL-QN; SAG and SAGA; prediction; teams of several callers; and
 // the attributes of column files.
 
@@ -125,14 +125,16 @@ void predict(const Chain<Rows>& field, const Zeros<double>& w) {
 
 template <class F>
 void run_all(const F& field) {
-    const Concurrency concurrency{kThreads, 8 * kThreads};
     const SamplingOptions sampling{SamplingRule::kGap, 0.8, 3, 0};
+    const Concurrency windows{kThreads, 8 * kThreads, 0}, workers{kThreads, 1, kThreads + 1};
     for (const bool accelerate : {false, true})
         for (const double l1 : {0.0, 0.1}) {
             const Precision precision = accelerate ? Precision::kSingle : Precision::kDouble;
-            const DualOptions options{l1, {}, sampling, concurrency, accelerate, precision};
-            ascend(OEG<F>(field, {options, true}));
-            ascend(SDCA<F>(field, {options, {StepRule::kNewton, 1e-3, 0.0}, {StartRule::kMixture, 0.0}}));
+            for (const Concurrency& concurrency : {windows, workers}) {
+                const DualOptions options{l1, {}, sampling, concurrency, accelerate, precision};
+                ascend(OEG<F>(field, {options, true}));
+                ascend(SDCA<F>(field, {options, {StepRule::kNewton, 1e-3, 0.0}, {StartRule::kMixture, 0.0}}));
+            }
         }
     descend([&](Index threads) { return LBFGS<F>(field, {5, kBlocks, 1.0, threads, 0}); });
     descend([&](Index threads) { return LBFGS<F>(field, {5, 10, 1.2, threads, 0}); });

@@ -104,8 +104,8 @@ class Acceleration {
     }
 
     // Between two passes, `gap` being that of the proximal problem and `found` what look() found: goes on to the next
-    // problem where that is due.
-    void end_pass(double gap, const Look& found, PenalisedWeights& w, Team& team) {
+    // problem where that is due, and says whether that has moved the weights.
+    bool end_pass(double gap, const Look& found, PenalisedWeights& w, Team& team) {
         constexpr double kUp = 2.0, kDown = 0.7;
         constexpr Index kManyPasses = 3, kQuickOnes = 2;
         ++passes_;
@@ -117,9 +117,11 @@ class Acceleration {
                 quick_ = 0;
                 change_kappa(kDown * kappa_, w, team);
             }
-        } else if (passes_ % kManyPasses == 0) {
-            change_kappa(kUp * kappa_, w, team);
+            return true;
         }
+        if (passes_ % kManyPasses != 0) return false;
+        change_kappa(kUp * kappa_, w, team);
+        return true;
     }
 
     void archive(Archive& archive) {

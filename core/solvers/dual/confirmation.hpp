@@ -25,12 +25,13 @@ class Confirmation {
 
     // Goes through the blocks twice; true when complete. marginals_of(i, m, member) writes the compact marginals
     // of block i, which must be those of a distribution to the last digit, and returns their entropy; `member` of the
-    // team calls it. shift(unit, weights) makes of raw weights v(mu) / unit those that are to be certified.
-    template <class MarginalsOf, class Shift>
-    bool run(const Deadline& deadline, Team& team, OwnParts<F>& own_parts, MarginalsOf&& marginals_of, Shift&& shift) {
-        if (cursor_ == 0) sums_.begin(field_.dimension(), team);
+    // team calls it. shift(unit, weights) makes of raw weights v(mu) / unit those that are to be certified. The steps
+    // say who adds up counts: the threads, each for its part of the weights, or the owners of blocks.
+    template <class Steps, class MarginalsOf, class Shift>
+    bool run(const Deadline& deadline, Team& team, Steps& steps, MarginalsOf&& marginals_of, Shift&& shift) {
+        if (cursor_ == 0 && !counting_) sums_.begin(field_.dimension(), team);
         if (!gathered()) {
-            if (!gather(deadline, team, own_parts, marginals_of, sums_)) return false;
+            if (!gather(deadline, team, steps, marginals_of, sums_)) return false;
             sums_.look_at_conjugate(team);
             shift(sums_.unit(), sums_.weights());
             if (deadline.passed()) return false;
@@ -42,32 +43,19 @@ class Confirmation {
 
     // The two passes one by one, where the sums are also those of blocks elsewhere; each true when complete. First
     //     w(mu) = 1/l2 sum_i c_i (F_i - E_mu F)
-    template <class MarginalsOf>
-    bool gather(const Deadline& deadline, Team& team, OwnParts<F>& own_parts, MarginalsOf&& marginals_of,
-                ConfirmedSums& sums) {
-        const Index blocks = static_cast<Index>(order_.size());
+    template <class Steps, class MarginalsOf>
+    bool gather(const Deadline& deadline, Team& team, Steps& steps, MarginalsOf&& marginals_of, ConfirmedSums& sums) {
         make_room(team);
-        own_parts.divide(team.size());
-        while (!gathered()) {
-            const Index size = std::min(OrderedHandOver::batch(team), blocks - cursor_);
-            hand_over_.run(
-                team, size,
-                [&](Index k, Index place, Index member) {
-                    const Index i = order_[cursor_ + k];
-                    double* m = room(workers_[member].marginals, field_.compact_size(i));
-                    marginals_of(i, m, member);
-                    field_.subtract_truth(i, m);
-                    own_parts.hand_over(i, m, slots_[place].counts);
-                },
-                [&](Index k, Index place, Index member) {
-                    const Index i = order_[cursor_ + k];
-                    const double a = -field_.sample_weight(i) / sums.unit();
-                    own_parts.take(i, slots_[place].counts, a, sums.weights().raw().data(), member);
-                });
-            cursor_ += size;
-            if (deadline.passed()) return gathered();
-        }
-        return true;
+        const auto less_truth = [&](Index i, Index member) {
+            double* m = room(workers_[member].marginals, field_.compact_size(i));
+            marginals_of(i, m, member);
+            field_.subtract_truth(i, m);
+            return m;
+        };
+        if (!steps.working()) return gather_in_order(deadline, team, steps.own_parts(), less_truth, sums);
+        counting_ = !steps.count(deadline, team, sums.weights().raw(), -1.0 / sums.unit(), less_truth);
+        if (!counting_) cursor_ = std::ssize(order_);
+        return !counting_;
     }
 
     // and then, at the weights of the sums, losses, entropies and gaps.
@@ -99,6 +87,7 @@ class Confirmation {
     // Forgets everything: the marginals have moved.
     void discard() {
         cursor_ = 0;
+        counting_ = false;
         sums_.discard();
         entropies_of_blocks_ = gaps_ = {};
     }
@@ -130,6 +119,31 @@ class Confirmation {
         typename OwnParts<F>::Counts counts;
         double loss, entropy, gap, magnitude;
     };
+
+    // One block after the other makes its counts, and each thread takes those of its part of the weights.
+    template <class LessTruth>
+    bool gather_in_order(const Deadline& deadline, Team& team, OwnParts<F>& own_parts, LessTruth&& less_truth,
+                         ConfirmedSums& sums) {
+        const Index blocks = static_cast<Index>(order_.size());
+        own_parts.divide(team.size());
+        while (!gathered()) {
+            const Index size = std::min(OrderedHandOver::batch(team), blocks - cursor_);
+            hand_over_.run(
+                team, size,
+                [&](Index k, Index place, Index member) {
+                    const Index i = order_[cursor_ + k];
+                    own_parts.hand_over(i, less_truth(i, member), slots_[place].counts);
+                },
+                [&](Index k, Index place, Index member) {
+                    const Index i = order_[cursor_ + k];
+                    const double a = -field_.sample_weight(i) / sums.unit();
+                    own_parts.take(i, slots_[place].counts, a, sums.weights().raw().data(), member);
+                });
+            cursor_ += size;
+            if (deadline.passed()) return gathered();
+        }
+        return true;
+    }
 
     bool gathered() const { return cursor_ >= static_cast<Index>(order_.size()); }
 
@@ -164,6 +178,7 @@ class Confirmation {
     const F& field_;
     std::vector<Index> order_;  // as they lie in memory
     Index cursor_ = 0;
+    bool counting_ = false;  // the owners of blocks are at it
     Index oracle_calls_ = 0;
     Certificate certificate_;
     ConfirmedSums sums_;

@@ -5,7 +5,7 @@
 
 #include "sampling/block_sampler.hpp"
 #include "solvers/dual/block_store.hpp"
-#include "solvers/parallel/windows.hpp"
+#include "solvers/parallel/visit.hpp"
 
 namespace dualfield {
 
@@ -29,6 +29,7 @@ struct DualOptions {
         sampling.each(option);
         option("threads", concurrency.threads);
         option("window", concurrency.window);
+        option("workers", concurrency.workers);
         option("accelerate", accelerate);
         option("precision", precision);
     }
@@ -37,6 +38,8 @@ struct DualOptions {
                      "the number of weights does not fit the field");
         check_option(field.l2() > 0.0 || (l1 > 0.0 && accelerate), "without l2 there must be l1 and acceleration");
         check_option(concurrency.threads > 0 && concurrency.window > 0, "there must be a thread and a window");
+        check_option(concurrency.workers >= 0, "the number of workers must not be negative");
+        check_option(concurrency.workers == 0 || centre.empty(), "workers know no centre of the penalty");
     }
 };
 

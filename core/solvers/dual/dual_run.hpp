@@ -1,8 +1,8 @@
 // What the block-coordinate methods on the dual share: which block comes next, the weights that go with the marginals,
 // the recorded gaps, the certificate, and working in slices.
 //
-// Steps may be found on several threads, in windows (solvers/parallel/windows.hpp); a window of one step is the method
-// as published.
+// Steps may be found on several threads: see solvers/parallel/steps.hpp. One after the other they are the method as
+// published.
 //
 // A method M derives from DualRun<F, M, Note>, where Note is what it remembers of a step until the step is
 // recorded. DualMethod (dual_method.hpp) names what the method must have.
@@ -22,7 +22,7 @@
 #include "solvers/dual/dual_method.hpp"
 #include "solvers/dual/dual_options.hpp"
 #include "solvers/parallel/prefetching.hpp"
-#include "solvers/parallel/windows.hpp"
+#include "solvers/parallel/steps.hpp"
 
 namespace dualfield {
 
@@ -30,8 +30,7 @@ template <DualField F, class Method, class NoteOfMethod>
 class DualRun {
    public:
     using Note = NoteOfMethod;
-    using Visit = typename Windows<F, Note>::Visit;
-    using Found = typename Windows<F, Note>::Found;
+    using Visit = dualfield::Visit<Note>;
 
     // Scratch of one thread.
     struct Worker {
@@ -44,7 +43,7 @@ class DualRun {
         const Deadline deadline(seconds);
         const Index active = draws_per_pass();
         workers_.resize(threads_);
-        windows_.begin();
+        steps_.begin();
         if (!begun_) {
             begun_ = true;
             Team team(threads_);
@@ -52,16 +51,17 @@ class DualRun {
             if (acceleration_.active()) acceleration_.begin(mean_radius(), team);
             weights_.set_kappa(acceleration_.kappa(), team);
         }
+        const std::vector<Index>& blocks = samplers_.active();
         while (start_cursor_ < active) {
-            const Index i = sampler_.order()[start_cursor_++];
-            if (sampler_.needs_smoothness())
-                sampler_.set_smoothness(i, field_.sample_weight(i), l2() + field_.sample_weight(i) * radius(i));
+            const Index i = blocks[start_cursor_++];
+            if (samplers_.needs_smoothness())
+                samplers_.set_smoothness(i, field_.sample_weight(i), l2() + field_.sample_weight(i) * radius(i));
             method().prepare(i);
             if (start_cursor_ == active) method().choose_start();
             if (deadline.passed()) return false;
         }
         while (start_cursor_ < 2 * active) {
-            method().initialise(sampler_.order()[start_cursor_++ - active]);
+            method().initialise(blocks[start_cursor_++ - active]);
             if (deadline.passed() && start_cursor_ < 2 * active) return false;
         }
         Team team(threads_);
@@ -74,39 +74,39 @@ class DualRun {
         return true;
     }
 
-    // Runs updates until there were `max_updates` or the time is over, and then to the end of the window; returns how
-    // many there were. A window ends with the pass.
+    // Runs updates until there were `max_updates` or the time is over, and then to the end of the window or of the
+    // workers' period; returns how many there were. Both end with the pass.
     Index run(Index max_updates, double seconds) {
         static_assert(DualMethod<Method>);
         const Deadline deadline(seconds);
         Team team(threads_);
-        windows_.begin_slice(team);
+        steps_.begin_slice(team);
+        tallies_.resize(samplers_.workers());
         confirmation_.discard();
         Index done = 0;
-        while ((done < max_updates || windows_.block_left()) && !diverged_) {
+        while ((done < max_updates || steps_.block_left()) && !diverged_) {
             const Index in_pass = updates_ % draws_per_pass();
             if (acceleration_.active() && in_pass == 0 && updates_ > 0) {
-                windows_.take_pending(team, weights_);
+                steps_.take_pending(team, weights_);
                 look(team);
-                acceleration_.end_pass(sampler_.recorded_total(), seen_, weights_, team);
+                if (acceleration_.end_pass(samplers_.recorded_total(), seen_, weights_, team)) steps_.weights_moved();
             }
             up_to_date_ = false;
-            const Index size = windows_.advance(
-                team, draws_per_pass() - in_pass, weights_, l2(), sampler_, random_,
+            const Index size = steps_.advance(
+                team, draws_per_pass() - in_pass, weights_, l2(), samplers_, random_,
                 [this]<int Step>(Index i) DUALFIELD_INLINE { this->template prefetch<Step>(i); },
                 [this](Visit& visit, Index member) {
                     visit.step = {0.0, entropy_[visit.block()], 0.0, 0.0, 0.0};
                     method().propose(visit.block(), workers_[member], visit);
                 },
-                [this](const Found& found) {
-                    record(found);
-                    method().committed(found.block, found.note);
-                });
+                [this](const Found<Note>& found, Index worker) { record(found, tallies_[worker]); },
+                [this](Index block, const Note& note) { method().committed(block, note); });
+            take_tallies();
             done += size;
             updates_ += size;
-            if (!windows_.block_left() && deadline.passed()) break;
+            if (!steps_.block_left() && deadline.passed()) break;
         }
-        windows_.take_pending(team, weights_);
+        steps_.take_pending(team, weights_);
         return done;
     }
 
@@ -114,7 +114,7 @@ class DualRun {
     bool confirm(double seconds) {
         Team team(threads_);
         return confirmation_.run(
-            Deadline(seconds), team, windows_.own_parts(),
+            Deadline(seconds), team, steps_,
             [&](Index i, double* m, Index member) { return method().stored(i, m, workers_[member]); },
             [&](double unit, PenalisedWeights& w) { acceleration_.shift(unit, w, team); });
     }
@@ -142,7 +142,7 @@ class DualRun {
     bool gather(double seconds, CommonState& common) {
         Team team(threads_);
         return confirmation_.gather(
-            Deadline(seconds), team, windows_.own_parts(),
+            Deadline(seconds), team, steps_,
             [&](Index i, double* m, Index member) { return method().stored(i, m, workers_[member]); }, common.sums);
     }
     bool judge(double seconds, CommonState& common) {
@@ -155,11 +155,12 @@ class DualRun {
     // The blocks have the gaps and entropies that were found, and marginals without drift.
     void adopt_judged() {
         entropy_.swap(confirmation_.entropies());
-        const std::vector<Index>& order = sampler_.order();
+        steps_.weights_moved();
+        const std::vector<Index>& blocks = samplers_.active();
         Team(threads_).for_each(draws_per_pass(),
-                                [&](Index k, Index member) { method().repair(order[k], workers_[member]); });
-        for (Index i : order) {
-            sampler_.record(i, confirmation_.gaps()[i]);
+                                [&](Index k, Index member) { method().repair(blocks[k], workers_[member]); });
+        for (Index i : blocks) {
+            samplers_.record(i, confirmation_.gaps()[i]);
             remaining_[i] = confirmation_.gaps()[i];
         }
     }
@@ -170,7 +171,7 @@ class DualRun {
     Totals totals() const {
         double entropies = 0.0;
         for (Index i = 0; i < field_.blocks(); ++i) entropies += field_.sample_weight(i) * entropy_[i];
-        return {entropies, sampler_.recorded_total(), std::accumulate(remaining_.begin(), remaining_.end(), 0.0)};
+        return {entropies, samplers_.recorded_total(), std::accumulate(remaining_.begin(), remaining_.end(), 0.0)};
     }
 
     // Keeps the duals in double precision from now on.
@@ -197,10 +198,10 @@ class DualRun {
         look();
         return remaining_total_ + seen_.excess;
     }
-    double chi() const { return sampler_.non_uniformity_of_gaps(); }
+    double chi() const { return samplers_.non_uniformity_of_gaps(); }
     double epsilon() const { return epsilon_; }
     double kappa() const { return acceleration_.kappa(); }  // 0 without acceleration
-    Index draws_per_pass() const { return sampler_.draws_per_pass(); }
+    Index draws_per_pass() const { return samplers_.draws_per_pass(); }
     Index updates_per_pass() const { return draws_per_pass(); }
     Index left_in_pass() const { return draws_per_pass() - updates_ % draws_per_pass(); }
     Index updates() const { return updates_; }
@@ -214,8 +215,8 @@ class DualRun {
         Team team(threads_);
         acceleration_.begin_again({old_l1, old_l2}, weights_, team);
         method().change_l2(old_l2);
-        sampler_.begin_again();
-        windows_.begin_again();
+        samplers_.begin_again();
+        steps_.begin_again();
         updates_ = adopted_at_ = idle_ = oracle_calls_ = evaluations_ = 0;
         step_total_ = 0.0;
         restore_dual();
@@ -226,8 +227,8 @@ class DualRun {
         method().archive_duals(archive);
         archive.array("entropies", entropy_);
         archive.array("remaining", remaining_);
-        sampler_.archive(archive);
-        windows_.archive(archive, sampler_.order());
+        samplers_.archive(archive);
+        steps_.archive(archive, samplers_);
         if (!archive.loading()) return;
         workers_.resize(threads_);
         start_cursor_ = 2 * draws_per_pass();
@@ -259,11 +260,11 @@ class DualRun {
           penalty_{{options.l1, field.l2()}, options.centre},
           acceleration_(options.accelerate, field.l2(), field.dimension()),
           random_(options.sampling.seed),
-          sampler_(options.sampling, active_blocks(field), field.blocks()),
+          samplers_(options.sampling, active_blocks(field), Steps<F, Note>::bounds(field, options.concurrency)),
           weights_(penalty_, field.dimension()),
           entropy_(field.blocks(), 0.0),
           remaining_(field.blocks(), 0.0),
-          windows_(field, options.concurrency, sampler_),
+          steps_(field, options.concurrency, samplers_, options.sampling.seed),
           confirmation_(field, penalty_) {}
 
     // Where block i begins in an array that keeps size_of(i) numbers for each block of positive weight.
@@ -307,7 +308,7 @@ class DualRun {
     Penalty penalty_;
     Acceleration acceleration_;
     Random random_;
-    BlockSampler sampler_;
+    BlockSamplers samplers_;
     PenalisedWeights weights_;       // w(mu)
     std::vector<double> entropy_;    // H(mu_i)
     std::vector<double> remaining_;  // what the last step of each block left of its gap, times c_i
@@ -320,6 +321,7 @@ class DualRun {
         std::swap(acceleration_, common.acceleration);
         std::swap(random_, common.random);
         std::swap(begun_, common.begun);
+        steps_.weights_moved();
     }
 
     Method& method() { return static_cast<Method&>(*this); }
@@ -333,25 +335,45 @@ class DualRun {
         method().for_each_kept([i](const auto& kept) DUALFIELD_INLINE { prefetch_kept<Step>(kept, i); });
     }
 
+    // What the steps of one worker add up to.
+    struct alignas(64) Tally {
+        double ascent = 0.0, step_total = 0.0;
+        Index oracle_calls = 0, evaluations = 0;
+        Index updates = 0, idle = 0;  // idle: the last ones, in which no block moved
+        bool diverged = false;
+    };
+
     // A step whose gap is no number, or that is longer than weights can take, ends the run: they stay as they were
     // before it.
-    void record(const Found& found) {
+    void record(const Found<Note>& found, Tally& tally) {
         constexpr double kLongest = 1e100;
         const Index i = found.block;
         Step& step = found.step;
         if (!std::isfinite(step.gap) || !(found.length < kLongest)) {
-            diverged_ = true;
+            tally.diverged = true;
             step.size = 0.0;
         }
         const double c = field_.sample_weight(i);
         entropy_[i] = step.entropy;
-        dual_ += c * step.ascent;  // of the proximal problem, where there is one
-        sampler_.record(i, c * step.gap);
+        tally.ascent += c * step.ascent;  // of the proximal problem, where there is one
+        samplers_.record(i, c * step.gap);
         remaining_[i] = c * non_negative(step.gap - step.ascent);
-        step_total_ += step.size;
-        idle_ = step.size > 0.0 ? 0 : idle_ + 1;
-        oracle_calls_ += found.oracle_calls;
-        evaluations_ += found.evaluations;
+        tally.step_total += step.size;
+        ++tally.updates;
+        tally.idle = step.size > 0.0 ? 0 : tally.idle + 1;
+        tally.oracle_calls += found.oracle_calls;
+        tally.evaluations += found.evaluations;
+    }
+    void take_tallies() {
+        for (Tally& tally : tallies_) {
+            dual_ += tally.ascent;
+            step_total_ += tally.step_total;
+            oracle_calls_ += tally.oracle_calls;
+            evaluations_ += tally.evaluations;
+            idle_ = tally.idle < tally.updates ? tally.idle : idle_ + tally.updates;
+            diverged_ = diverged_ || tally.diverged;
+            tally = Tally();
+        }
     }
 
     // The dual value of the problem asked for, from the weights and the entropies. Where every step was taken alone,
@@ -360,7 +382,7 @@ class DualRun {
         if (up_to_date_) return;
         up_to_date_ = true;
         remaining_total_ = std::accumulate(remaining_.begin(), remaining_.end(), 0.0);
-        if (!acceleration_.active() && windows_.one_by_one() && !moved_ && penalty_.net.plain()) return;
+        if (!acceleration_.active() && steps_.one_by_one() && !moved_ && penalty_.net.plain()) return;
         moved_ = false;
         double entropies = 0.0;
         for (Index i = 0; i < field_.blocks(); ++i) entropies += field_.sample_weight(i) * entropy_[i];
@@ -390,14 +412,15 @@ class DualRun {
         const Index every = (draws_per_pass() + kEnough - 1) / kEnough;
         double total = 0.0, count = 0.0;
         for (Index k = 0; k < draws_per_pass(); k += every) {
-            const Index i = sampler_.order()[k];
+            const Index i = samplers_.active()[k];
             total += field_.sample_weight(i) * radius(i);
             count += 1.0;
         }
         return total / count;
     }
 
-    Windows<F, Note> windows_;
+    Steps<F, Note> steps_;
+    std::vector<Tally> tallies_;       // one a worker
     typename F::Direction direction_;  // scratch of the start
     double step_total_ = 0.0;
     Acceleration::Look seen_;

@@ -38,6 +38,9 @@ class PenalisedWeights {
     const Zeros<double>& raw() const { return raw_; }
     const Zeros<double>& point() const { return plain() ? raw_ : point_; }
 
+    // w = a + soft(u, threshold).
+    double threshold() const { return threshold_; }
+
     // soft(u_k), which is w_k - a_k.
     double change(Index k) const { return plain() ? raw_[k] : soft_threshold(raw_[k], threshold_); }
 

@@ -22,22 +22,10 @@
 #include "solvers/parallel/crowding.hpp"
 #include "solvers/parallel/shared_weights.hpp"
 #include "solvers/parallel/upcoming_blocks.hpp"
+#include "solvers/parallel/visit.hpp"
 #include "threads/counters.hpp"
 
 namespace dualfield {
-
-struct Concurrency {
-    Index threads, window;
-};
-
-// What a method finds for one block.
-struct Step {
-    double gap;      // of the block before the step
-    double entropy;  // of the block after it
-    double ascent;   // of the dual, per unit of sample weight
-    double size;     // gamma, eta: zero where the block did not move
-    double share;    // the marginals moved by share * change
-};
 
 // Note: what a method wants to remember of a step until it is recorded.
 template <Field F, class Note>
@@ -55,39 +43,24 @@ class Windows {
         std::vector<double> potentials;
     };
 
-   public:
-    // A method at work on one block.
-    class Visit {
+    class OwnVisit final : public Visit<Note> {
        public:
-        Visit(Windows& windows, Slot& slot, const double* weights, double l2, Scratch& scratch)
-            : step(slot.step),
-              note(slot.note),
-              oracle_calls(slot.oracle_calls),
-              evaluations(slot.evaluations),
+        OwnVisit(Windows& windows, Slot& slot, const double* weights, double l2, Scratch& scratch)
+            : Visit<Note>(slot.block, &slot == &windows.slots_[0], slot.step, slot.note, slot.oracle_calls,
+                          slot.evaluations),
               windows_(windows),
               slot_(slot),
               weights_(weights),
               l2_(l2),
               scratch_(scratch) {}
 
-        Index block() const { return slot_.block; }
-        bool is_first() const { return &slot_ == &windows_.slots_[0]; }  // of its window
+        void score(double* theta) override { windows_.shared_.score(slot_, weights_, theta); }
 
-        // The potentials of the block under the weights.
-        void score(double* theta) const { windows_.shared_.score(slot_, weights_, theta); }
-
-        // What the quadratic term of the dual is for a change of the block's marginals, c_i / l2 |E_change F|^2,
-        // damped.
-        // The last change given is the one that the weights will take; along: <theta, change>.
-        double quadratic(const double* change, double along) {
+        double quadratic(const double* change, double along) override {
             slot_.norm = windows_.shared_.pull(slot_, change, scratch_.direction);
             slot_.along = along;
-            return windows_.crowding_.factor() * windows_.field_.sample_weight(block()) / l2_ * slot_.norm;
+            return windows_.crowding_.factor() * windows_.field_.sample_weight(slot_.block) / l2_ * slot_.norm;
         }
-
-        Step& step;
-        Note& note;
-        Index &oracle_calls, &evaluations;
 
        private:
         Windows& windows_;
@@ -97,15 +70,7 @@ class Windows {
         Scratch& scratch_;
     };
 
-    // A step that is to be recorded.
-    struct Found {
-        Index block;
-        Step& step;
-        double length;  // of the change of the weights
-        const Note& note;
-        Index oracle_calls, evaluations;
-    };
-
+   public:
     Windows(const F& field, const Concurrency& concurrency, const BlockSampler& sampler)
         : field_(field),
           threads_(concurrency.threads),
@@ -155,7 +120,7 @@ class Windows {
                 if (team.size() > 1) prefetch_proposal(k + team.size(), size, fetch);
                 Slot& slot = slots_[schedule_[k]];
                 slot.oracle_calls = slot.evaluations = 0;
-                Visit visit(*this, slot, weights.point().data(), l2, scratch_[member]);
+                OwnVisit visit(*this, slot, weights.point().data(), l2, scratch_[member]);
                 propose(visit, member);
                 slot.factor = -slot.step.share * field_.sample_weight(slot.block) / l2;
             }
@@ -165,7 +130,7 @@ class Windows {
         for (Index k = 0; k < size; ++k) {
             Slot& slot = slots_[k];
             const double length = slot.step.size > 0.0 ? std::abs(slot.factor) * std::sqrt(slot.norm) : 0.0;
-            record(Found{slot.block, slot.step, length, slot.note, slot.oracle_calls, slot.evaluations});
+            record(Found<Note>{slot.block, slot.step, length, slot.note, slot.oracle_calls, slot.evaluations});
         }
         measured_ = crowding_.due(size);
         pending_size_ = size;

@@ -19,6 +19,8 @@ __all__ = ["DualRun", "DualSolver", "Memory", "Sampling", "one_of"]
 
 WINDOW_OF_A_THREAD = 4  # updates; more of them wait for each other less, and know less of each other
 LEAST_BLOCKS_OF_A_THREAD = 4  # fewer in all the data are not worth it
+LEAST_WORKERS = 12  # so many threads own blocks of chains; fewer do better in windows
+LEAST_BLOCKS_OF_A_WORKER = 100  # with fewer, workers would exchange weights most of the time
 
 LARGE = 64e6  # bytes of duals, from which on "auto" halves them
 FINEST = 1e-7  # relative gap that duals kept in float32 reach where the penalty is not weak
@@ -99,6 +101,7 @@ class DualSolver(Solver):
     def _options(self, field: Field, seed: int, single: bool) -> dict[str, Any]:
         """What the compiled run of every method on the dual is told; ``single``: duals in single precision."""
         threads = min(thread_count(self.n_jobs, self.name), max(1, field.n_blocks // LEAST_BLOCKS_OF_A_THREAD))
+        working = LEAST_WORKERS <= threads <= field.n_blocks // LEAST_BLOCKS_OF_A_WORKER and field.centre is None
         return {
             "l1": float(field.l1),
             "centre": field.centre,
@@ -107,6 +110,7 @@ class DualSolver(Solver):
             "permutation_every": 0 if self.sampling == "uniform" else int(self.permutation_every),
             "threads": threads,
             "window": 1 if threads == 1 else WINDOW_OF_A_THREAD * threads,
+            "workers": threads if working else 0,
             "accelerate": self.accelerate,
             "precision": "single" if single else "double",
             "seed": seed,

@@ -55,7 +55,7 @@ def test_the_modules_are_found() -> None:
 )
 def test_the_examples_of_a_module_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    if name.startswith("dualfield.torch."):
+    if name.startswith(("dualfield.torch.", "dualfield.cuda.")):
         pytest.importorskip("torch", reason=NO_PYTORCH)
     report = io.StringIO()
     with redirect_stdout(report), redirect_stderr(io.StringIO()):

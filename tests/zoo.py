@@ -221,11 +221,11 @@ def bigrams_of_allowed(n: int) -> Field:
 
 
 def embedded_words(n: int, dtype: Any = np.float32, columns: int = 5, seed: int = 0) -> tuple[Any, list[Any]]:
-    """Words as attributes, and beside them dense columns that tell of the labels too, with an outlier among them."""
+    """Words as attributes, and beside them dense columns that tell of the labels too, one of them larger."""
     X, y = word_sequences(n, seed)
     random = np.random.default_rng(seed)
     kinds = {"NOUN": 0, "VERB": 1, "X": 2}
-    scales = np.append(np.ones(columns - 1), 30.0)
+    scales = np.append(np.ones(columns - 1), 2.0)
     dense = [
         ((np.eye(3, columns)[[kinds[label] for label in labels]] + random.normal(size=(len(labels), columns))) * scales)
         for labels in y

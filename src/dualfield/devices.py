@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from dualfield._deferred import MissingExtraError
+
 __all__ = ["check_device", "on_gpu"]
 
 
@@ -26,14 +28,14 @@ def check_device(device: str) -> None:
     try:
         import torch
     except ModuleNotFoundError:
-        raise ImportError(
+        raise MissingExtraError(
             f'device={device!r} needs PyTorch with CUDA, which is not installed: pip install "dualfield[torch]", or '
             f"{way_out}."
         ) from None
     if torch.version.cuda is None:
         raise ValueError(
             f"device={device!r} needs a CUDA build of PyTorch, and the one here, {torch.__version__}, is for the CPU; "
-            f"install one from pytorch.org, or {way_out}."
+            f"install one that has it, or {way_out}."
         )
     try:
         torch.cuda.init()

@@ -49,7 +49,8 @@ def test_plain_arguments_mean_what_typer_says(words: list[str], monkeypatch: pyt
         with pytest.raises(SystemExit) as ended:
             app.run()
     assert not ended.value.code
-    assert calls == [((*plain, None, None, None, None, "utf-8", False, 1), {"wanted": Wanted(), "tokenize": False})]
+    asked = {"wanted": Wanted(), "tokenize": False, "embeddings": None}
+    assert calls == [((*plain, None, None, None, None, "utf-8", False, 1), asked)]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ DEFAULTS = {
     "class_weight": None,
     "costs": None,
     "device": "cpu",
+    "standardize": False,
 }
 
 

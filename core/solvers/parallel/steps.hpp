@@ -94,16 +94,14 @@ class Steps {
 
     // After the samplers.
     void archive(Archive& archive, const BlockSamplers& samplers) {
-        windows_.archive(archive, samplers.active());
+        windows_.archive(archive, samplers[0].order());
         if constexpr (kMayWork)
             if (workers_) return workers_->archive(archive, samplers);
-        std::vector<double> none;
-        archive.flexible("workers", none, 1, kMostNumbers);
+        std::vector<double> no_workers, no_damping;
+        archive_numbers(archive, no_workers, no_damping);
     }
 
    private:
-    static constexpr Index kMostNumbers = Index{1} << 20;
-
     const BlockSamplers& samplers_;
     Windows<F, Note> windows_;
     std::unique_ptr<typename WorkersOf<F, Note>::Type> workers_;  // none: windows

@@ -28,6 +28,14 @@
 
 namespace dualfield {
 
+// What is saved of workers: so many numbers of each, and then their damping; nothing of runs without workers.
+constexpr Index kNumbersOfAWorker = 12;
+inline void archive_numbers(Archive& archive, std::vector<double>& workers, std::vector<double>& damping) {
+    constexpr Index kMost = Index{1} << 20;
+    archive.flexible("workers", workers, kNumbersOfAWorker, kMost);
+    archive.flexible("damping", damping, Damping::kNumbers, kMost);
+}
+
 template <SharedOutField F, class Note>
 class Workers {
     using Shares = typename F::Shares;
@@ -208,18 +216,19 @@ class Workers {
     // Of a run with another number of workers, the pass goes on about where it was, with other random numbers.
     void archive(Archive& archive, const BlockSamplers& samplers) {
         const Index count = std::ssize(workers_);
-        std::vector<double> numbers{static_cast<double>(count), static_cast<double>(round_)};
+        std::vector<double> numbers, damping;
         for (const Worker& worker : workers_) {
             for (const std::uint64_t word : worker.random.state())  // halves of words: exact as doubles
                 for (const std::uint64_t half : {word >> 32, word & 0xffffffffU})
                     numbers.push_back(static_cast<double>(half));
-            numbers.insert(numbers.end(), {static_cast<double>(worker.drawn), worker.cost, worker.expected});
+            numbers.insert(numbers.end(), {static_cast<double>(worker.drawn), worker.cost, worker.expected,
+                                           static_cast<double>(round_)});
         }
-        if (damping_) damping_->append_to(numbers);
-        archive.flexible("workers", numbers, 1, kMostNumbers);
+        if (damping_) damping_->append_to(damping);
+        archive_numbers(archive, numbers, damping);
         if (!archive.loading()) return;
         loaded_ = false;
-        restored_.clear();
+        restored_ = std::move(damping);
         damping_.reset();
         amid_ = false;
         if (!take(numbers, samplers)) {
@@ -236,7 +245,7 @@ class Workers {
     }
 
    private:
-    static constexpr Index kHeader = 2, kNumbers = 11, kMostNumbers = Index{1} << 20;  // saved: of all, and of each
+    static constexpr Index kNumbers = kNumbersOfAWorker;
     // What matters for the number of passes is how much of a pass goes on unseen by others; short rounds wait longer.
     static constexpr Index kLeastBlocksOfARound = 2, kMostRoundsOfAPass = 256, kPeriodsOfAPass = 2;
     static constexpr Index kMeasuredEvery = 8;  // steps
@@ -250,12 +259,12 @@ class Workers {
     // Whether these numbers were saved by as many workers.
     bool take(const std::vector<double>& numbers, const BlockSamplers& samplers) {
         const Index count = std::ssize(workers_);
-        if (std::ssize(numbers) < kHeader + kNumbers * count || numbers[0] != static_cast<double>(count)) return false;
+        if (std::ssize(numbers) != kNumbers * count) return false;
         const auto counted = [](double number, Index most) {
             return number >= 0.0 && number <= static_cast<double>(most) ? static_cast<Index>(number) : Index{0};
         };
-        round_ = begin_of_period(counted(numbers[1], rounds_.of_a_pass - 1));
-        const double* own = numbers.data() + kHeader;
+        const double* own = numbers.data();
+        round_ = begin_of_period(counted(own[kNumbers - 1], rounds_.of_a_pass - 1));
         for (Index w = 0; w < count; ++w, own += kNumbers) {
             Random::State words;
             for (std::size_t k = 0; k < words.size(); ++k)
@@ -266,7 +275,6 @@ class Workers {
             workers_[w].cost = own[9];
             workers_[w].expected = own[10];
         }
-        restored_.assign(own, numbers.data() + numbers.size());
         return true;
     }
 

@@ -195,11 +195,11 @@ def test_a_tagger_that_is_not_opened_says_so(call: Any, tiny: Trained) -> None:
         call(tagger)
 
 
-@pytest.mark.parametrize("call", [lambda t: t.info(), lambda t: t.dump("nowhere")])
-def test_a_closed_tagger_has_nothing_to_show(call: Any) -> None:
+@pytest.mark.parametrize("call", [lambda t, _: t.info(), lambda t, folder: t.dump(str(folder / "model.txt"))])
+def test_a_closed_tagger_has_nothing_to_show(call: Any, tmp_path: Path) -> None:
     for module in (theirs, ours):
         with pytest.raises(RuntimeError, match="Tagger is closed"):
-            call(module.Tagger())
+            call(module.Tagger(), tmp_path)
 
 
 def test_before_a_sequence_is_set_answers_are_empty_as_in_python_crfsuite(tiny: Trained) -> None:

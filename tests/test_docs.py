@@ -69,7 +69,7 @@ def test_the_public_surface_has_examples(name: str) -> None:
 
 
 def test_the_pages_are_found() -> None:
-    assert {"README.md", "docs/quick-start.md", "docs/graphs.md", "docs/coming-from-crfpp.md"} <= set(PAGES)
+    assert {"README.md", "docs/tutorials/tag-text.md", "docs/guides/coming-from-crfpp.md"} <= set(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -46,8 +46,8 @@ def solve(
         The problem, from ``dualfield.fields``.
     solver : Solver or str
         A solver from ``dualfield.solvers``, its name in lower case, or "auto": what suits the field, by the
-        measurements in docs/how-to-choose.md. ``field.default_solver`` says what that is and why, and so does the
-        message where it is not the usual choice.
+        measurements in docs/explanation/choosing-a-solver.md. ``field.default_solver`` says what that is and why, and so
+        does the message where it is not the usual choice.
     tol : float
         The run ends when a confirmed duality gap is at most ``tol`` times the objective. (An objective that is not
         convex, as with loopy belief propagation or partial labels, has no such gap; there ``‖∇P‖² / (2 l2)`` takes its
@@ -71,7 +71,7 @@ def solve(
         Threads; −1 for all cores. A solver that works on one thread brings a warning. An ``n_jobs`` of the solver
         object itself counts more.
     device : str
-        "cpu", or "cuda" or "cuda:N" for a GPU: L-BFGS on chains and points; see docs/gpu.md.
+        "cpu", or "cuda" or "cuda:N" for a GPU: L-BFGS on chains and points; see docs/guides/gpu.md.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The index of a model file's names: as docs/model-file.md describes it, every name is found by it and no other."""
+"""The index of names, as docs/reference/model-file.md describes it: every name is found by it, and no other."""
 
 from __future__ import annotations
 

@@ -113,8 +113,8 @@ class ChainCRF(ChainParameters, ChainModel):
         where the other one is right (softmax-margin training). A weight v is a cost of ``log v`` of all wrong labels.
         The objective stays convex, and the result certified; SDCA and the methods that decode do not take costs.
     device : str
-        Where training runs: "cpu", or "cuda" or "cuda:N" for a GPU, with L-BFGS; see docs/gpu.md. Prediction runs on
-        the CPU.
+        Where training runs: "cpu", or "cuda" or "cuda:N" for a GPU, with L-BFGS; see docs/guides/gpu.md.
+        Prediction runs on the CPU.
     standardize : bool
         Whether training sees dense columns shifted and scaled to mean 0 and standard deviation 1, for which there must
         be a bias. A column a hundred times larger than the others would otherwise slow training down, and be hardly

@@ -349,7 +349,7 @@ def _has_given_edge_features(data: EncodedGraphs | EncodedGrids) -> bool:
 
 
 def _is_large(field: Graph | PseudoLikelihood) -> bool:
-    """Whether a pass of approximate inference takes so long that "auto" does without, by docs/graphs.md."""
+    """Whether a pass of approximate inference takes so long that "auto" does without: docs/measurements/graphs.md."""
     return not field.exact and len(field.codes) * len(field.classes) ** 2 > _MOST_MESSAGES
 
 

@@ -22,7 +22,7 @@ from dualfield.solving import solve
 
 __all__ = ["default_edge_l2", "warn_of_smoothing"]
 
-_SHARE_OF_EDGES = 0.01  # docs/graphs.md has what it is good for
+_SHARE_OF_EDGES = 0.01  # docs/measurements/graphs.md has what it is good for
 _ENOUGH_NODES = 20_000  # to see what features alone can do
 _FEW_NODES = 500  # fewer say nothing
 _WORSE = 0.005  # the share of nodes from which on it is worth a warning

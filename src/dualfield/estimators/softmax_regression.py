@@ -70,8 +70,8 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
         Weights of classes, 1 for those that it lacks, by which the weights of their points are multiplied. "balanced"
         gives class k the weight ``n / (K · n_k)``, where n_k of the n points have it.
     device : str
-        Where training runs: "cpu", or "cuda" or "cuda:N" for a GPU, with L-BFGS; see docs/gpu.md. Prediction runs on
-        the CPU.
+        Where training runs: "cpu", or "cuda" or "cuda:N" for a GPU, with L-BFGS; see docs/guides/gpu.md.
+        Prediction runs on the CPU.
     standardize : bool
         Whether training sees columns shifted and scaled to mean 0 and standard deviation 1, for dense points and with a
         bias. The penalty and the certificate are those of the standardised problem; ``coef_`` and ``intercept_`` are of

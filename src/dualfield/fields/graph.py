@@ -326,7 +326,7 @@ class Graph(GraphField):
 
 
 def default_solver(n_blocks: int, dimension: int) -> Choice:
-    """The solver for exact marginals, by what docs/how-to-choose.md measures."""
+    """The solver for exact marginals, by what docs/explanation/choosing-a-solver.md measures."""
     if n_blocks < _FEW_BLOCKS:
         return Choice("lbfgs", f"with fewer than {_FEW_BLOCKS} graphs a pass costs nothing and it needs few")
     if dimension < _FEW_WEIGHTS:

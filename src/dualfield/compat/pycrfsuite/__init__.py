@@ -1,7 +1,7 @@
 """What ``pycrfsuite`` (python-crfsuite) offers: change the import and keep the program.
 
 ``import pycrfsuite`` becomes ``from dualfield.compat import pycrfsuite``. Tagging needs neither NumPy nor the solvers,
-and starts in milliseconds; docs/coming-from-crfsuite.md says what differs.
+and starts in milliseconds; docs/guides/coming-from-crfsuite.md says what differs.
 """
 
 from typing import Any

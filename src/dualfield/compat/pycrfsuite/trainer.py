@@ -75,7 +75,7 @@ class BaseTrainer:
         Parameters
         ----------
         algorithm : {"lbfgs", "l2sgd", "ap", "averaged-perceptron", "pa", "passive-aggressive", "arow"}
-            What is trained: see docs/coming-from-crfsuite.md.
+            What is trained: see docs/guides/coming-from-crfsuite.md.
         type : {"crf1d"}
             The kind of model.
         """

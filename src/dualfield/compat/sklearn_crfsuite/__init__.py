@@ -2,7 +2,7 @@
 
 ``import sklearn_crfsuite`` becomes ``from dualfield.compat import sklearn_crfsuite``, and
 ``from sklearn_crfsuite import metrics`` becomes ``from dualfield.compat.sklearn_crfsuite import metrics``. What maps to
-what is on the page docs/coming-from-sklearn-crfsuite.md.
+what is on the page docs/guides/coming-from-sklearn-crfsuite.md.
 """
 
 from dualfield.compat.sklearn_crfsuite import metrics, scorers

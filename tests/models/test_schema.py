@@ -12,7 +12,7 @@ from dualfield.features import encode
 from dualfield.models.model_file import read_parts
 from dualfield.models.schema import ARRAYS, Contents, read_contents
 
-PAGE = (Path(__file__).parents[2] / "docs" / "model-file.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "model-file.md").read_text(encoding="utf-8")
 X, Y = [[["a"], ["b"]], [["b"], ["a"]]], [["B-X", "I-X"], ["O", "B-X"]]
 
 

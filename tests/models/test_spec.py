@@ -87,7 +87,7 @@ def test_the_file_keeps_the_option(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ChainSpec._fields)
 def test_the_docs_mention_the_option(name: str) -> None:
-    pages = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     word = re.compile(rf"\b{name}\b|--{name.replace('_', '-')}\b")
     for text in (ChainSpec.__doc__, ChainCRF.__doc__, fields.Chain.__doc__, pages):
         assert word.search(text or "")

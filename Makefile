@@ -22,7 +22,7 @@ CORE_SOURCES := $(shell find core tests/tsan tests/fuzz -name '*.[ch]pp' -o -nam
 .PHONY: help demo test lint docs sanitize tsan fuzz bench build-time portability wheels papers papers-quick clean
 
 help:
-	@echo "make demo      build, then train and evaluate a small model, and write its report"
+	@echo "make demo      build, then train and evaluate a small model beside CRFsuite, and write its report"
 	@echo "make test      build, then run the tests"
 	@echo "make lint      check style and types: ruff, mypy, clang-format"
 	@echo "make docs      build the site into site/, refusing warnings"
@@ -37,7 +37,7 @@ help:
 	@echo "make papers    the papers' figures in full, for hours, into benchmarks/results; goes on where it stopped"
 	@echo "make clean     remove environments, builds and caches"
 
-demo: $(VENV)/.report
+demo: $(VENV)/.report $(VENV)/.crfsuite
 	$(VENV)/bin/dualfield demo
 
 test: $(VENV)/.test
@@ -137,6 +137,11 @@ EXTRAS := $(addprefix $(VENV)/.,test lint bench docs examples report)
 $(EXTRAS): $(VENV)/.%: pyproject.toml | $(VENV)/.package
 	$(VENV)/bin/pip install $(PIP_FLAGS) "dualfield[$*]"
 	@touch $@
+
+# CRFsuite, for the demonstration to compare with: a small wheel, and where there is none the demonstration says so.
+$(VENV)/.crfsuite: | $(VENV)/.package
+	@$(VENV)/bin/pip install $(PIP_FLAGS) --only-binary :all: python-crfsuite && touch $@ || \
+		echo "python-crfsuite could not be installed; the demonstration goes on without it."
 
 $(SANITIZE)/.test: pyproject.toml | $(SANITIZE)/.package
 	$(SANITIZE)/bin/pip install $(PIP_FLAGS) "dualfield[test]"

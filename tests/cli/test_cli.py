@@ -173,16 +173,6 @@ def test_a_model_of_arrays_cannot_read_a_column_file(command, files):
     assert "not trained on a column file" in err
 
 
-def test_demo_shows_the_certificate_tags_sentences_and_writes_a_report(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, out, err = command("demo", "--sentences", "200")
-    assert code == 0
-    assert "Names in travel sentences" in (tmp_path / "dualfield-demo.html").read_text(encoding="utf-8")
-    assert "Certificate: OEG converged" in out
-    assert "PERSON]" in out
-    assert "≈" in err
-
-
 def test_version_and_help(command):
     assert command("--version")[0] == 0
     code, out, _ = command("--help")

@@ -39,28 +39,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES, help="which pairs have a weight")
     parser.add_argument("--solver", default="auto", help="dualfield's, as ChainCRF takes it (default: %(default)s)")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="train on every N-th sentence, for a look")
     parser.add_argument("--json", type=Path, help="also write the results here")
     parser.add_argument("--run", choices=tuple(PROGRAMS), help=argparse.SUPPRESS)  # inside a process of its own
     arguments = parser.parse_args()
+    if arguments.every < 1:
+        parser.error(f"--every takes a whole number from 1; found {arguments.every}.")
     if arguments.run:
-        print(json.dumps(PROGRAMS[arguments.run](arguments.modes[0], arguments.solver)))
+        print(json.dumps(PROGRAMS[arguments.run](arguments.modes[0], arguments.solver, arguments.every)))
         return
     data_folder()
     print(f"load before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
     results = []
     for mode in arguments.modes:
-        optimum = in_own_process("optimum", mode, "auto")["optimum"]
+        optimum = in_own_process("optimum", mode, "auto", arguments.every)["optimum"]
         print(f"\n{mode} pairs: P* = {optimum:.3f}", flush=True)
         for program in ("dualfield", "crfsuite"):
-            found = in_own_process(program, mode, arguments.solver)
+            found = in_own_process(program, mode, arguments.solver, arguments.every)
             results.append({"program": program, "mode": mode, "optimum": optimum, **found})
         print_table([result for result in results if result["mode"] == mode])
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))
 
 
-def in_own_process(program: str, mode: str, solver: str) -> dict:
-    command = [sys.executable, __file__, "--run", program, "--modes", mode, "--solver", solver]
+def in_own_process(program: str, mode: str, solver: str, every: int = 1) -> dict:
+    command = [sys.executable, __file__, "--run", program, "--modes", mode, "--solver", solver, "--every", str(every)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -68,13 +71,13 @@ def in_own_process(program: str, mode: str, solver: str) -> dict:
 # ---- the programs -----------------------------------------------------------------------------------------
 
 
-def run_optimum(mode: str, solver: str) -> dict:
-    X, y, _, _ = load()
+def run_optimum(mode: str, solver: str, every: int) -> dict:
+    X, y, _, _ = load(every)
     return {"optimum": chain_crf(mode, solver, tol=1e-7).fit(X, y).solution_.dual}
 
 
-def run_dualfield(mode: str, solver: str) -> dict:
-    X, y, X_test, y_test = load()
+def run_dualfield(mode: str, solver: str, every: int) -> dict:
+    X, y, X_test, y_test = load(every)
     crf = chain_crf(mode, solver, tol=1e-3)
     encoded = crf.encode(X)
     del X
@@ -106,10 +109,10 @@ def run_dualfield(mode: str, solver: str) -> dict:
     }
 
 
-def run_crfsuite(mode: str, _solver: str) -> dict:
+def run_crfsuite(mode: str, _solver: str, every: int) -> dict:
     import pycrfsuite
 
-    X, y, X_test, y_test = load()
+    X, y, X_test, y_test = load(every)
     options = {"c1": 0.0, "c2": 0.5, "max_iterations": 400}
     if mode == "all":
         options |= {"feature.possible_states": True, "feature.possible_transitions": True}
@@ -154,14 +157,14 @@ def data_folder() -> Path:
     return folder
 
 
-def load() -> tuple[list, list, list, list]:
-    """Attribute strings and labels of the training and the test set."""
+def load(every: int = 1) -> tuple[list, list, list, list]:
+    """Attribute strings and labels of every N-th training sentence and of the test set."""
     from dualfield.features import extract_all
     from dualfield.io import read_columns
 
     parts: list[list] = []
     for name in ("train.txt.gz", "test.txt.gz"):
-        sentences = read_columns(data_folder() / name)
+        sentences = read_columns(data_folder() / name)[:: every if name.startswith("train") else 1]
         parts.append(extract_all("chunking", [[row[:-1] for row in sentence] for sentence in sentences]))
         parts.append([[row[-1] for row in sentence] for sentence in sentences])
     return parts[0], parts[1], parts[2], parts[3]

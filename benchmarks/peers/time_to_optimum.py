@@ -38,12 +38,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.papers.results import Results, environment
 from benchmarks.peers import conll2000, elastic_net, presets
 
 LEVELS = (1e-2, 1e-3, 1e-4)
+ROOT = Path(__file__).parents[2]
 STORE = ROOT / "benchmarks" / "results" / "time_to_optimum.jsonl"
 Curve = list[tuple[float, float]]  # CPU seconds and objective after each pass
 

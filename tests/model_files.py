@@ -12,7 +12,7 @@ from safetensors.numpy import load, save
 
 
 def sealed(content: bytes) -> bytes:
-    """The same file with the checksum of its contents, by docs/reference/model-file.md and not by the code under test."""
+    """The file with the checksum of its contents, by docs/reference/model-file.md and not by the code under test."""
     key = b'"checksum":"' if b'"checksum":"' in content else b'"checksum": "'
     begin = content.find(key) + len(key)
     if begin < len(key):

@@ -46,8 +46,8 @@ def solve(
         The problem, from ``dualfield.fields``.
     solver : Solver or str
         A solver from ``dualfield.solvers``, its name in lower case, or "auto": what suits the field, by the
-        measurements in docs/explanation/choosing-a-solver.md. ``field.default_solver`` says what that is and why, and so
-        does the message where it is not the usual choice.
+        measurements in docs/explanation/choosing-a-solver.md. ``field.default_solver`` says what that is and why, and
+        so does the message where it is not the usual choice.
     tol : float
         The run ends when a confirmed duality gap is at most ``tol`` times the objective. (An objective that is not
         convex, as with loopy belief propagation or partial labels, has no such gap; there ``‖∇P‖² / (2 l2)`` takes its

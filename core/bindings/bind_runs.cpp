@@ -1,4 +1,5 @@
 // The classes of runs. Nobody else is in a run while one of its functions works, and Python's lock is free meanwhile.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -31,6 +32,15 @@ auto with_common(void (BoundDual::*method)(CommonState&)) {
         const Exclusive only(&run), nobody_else(&common);
         require(run.dimension() == common.weights.size(), "the common state has another number of weights");
         (run.*method)(common);
+    };
+}
+// A function of a run whose other workers are elsewhere.
+template <class Result>
+auto joined(Result (BoundDual::*method)()) {
+    return [method](BoundDual& run) {
+        const Exclusive only(&run);
+        require(run.joined(), "the run has no other workers");
+        return (run.*method)();
     };
 }
 auto confirming(bool (BoundDual::*method)(double, CommonState&)) {
@@ -128,6 +138,53 @@ void bind_dual_run(nb::module_& m) {
             "restore_blocks",
             [](BoundDual& run, const nb::dict& state) { restore_archive(run, state, &BoundDual::archive_blocks); },
             "state"_a)
+        .def(
+            "join",
+            [](BoundDual& run, std::uint64_t seed, Index rounds, Index workers, Vector<std::int32_t> owners,
+               Vector<double> occurrences) {
+                const Exclusive only(&run);
+                require(!run.started() && rounds > 0 && workers > 0, "the run has started, or there are no workers");
+                require(owners.shape(0) == occurrences.shape(0), "there must be two numbers an attribute");
+                return run.join(seed, rounds,
+                                {workers,
+                                 {owners.data(), owners.data() + owners.shape(0)},
+                                 {occurrences.data(), occurrences.data() + occurrences.shape(0)}});
+            },
+            "seed"_a, "rounds"_a, "workers"_a, "owners"_a.noconvert(), "occurrences"_a.noconvert(),
+            "Makes this run one of several workers, of which the others are in other processes; owners: how many of them "
+            "have each attribute; occurrences: how often it occurs in all. False where blocks cannot be shared out.")
+        .def("advance_a_round",
+             [](BoundDual& run) {
+                 const Exclusive only(&run);
+                 require(run.started() && run.joined(), "the run has no other workers, or has not started");
+                 nb::gil_scoped_release release;
+                 return run.advance_a_round();
+             })
+        .def("collect", joined<Weights>(&BoundDual::collect), "What is to be added up over all workers after a round.")
+        .def(
+            "spread",
+            [](BoundDual& run, Vector<double> changes) {
+                const Exclusive only(&run);
+                require(run.started() && run.joined(), "the run has no other workers, or has not started");
+                require(run.spread({changes.data(), changes.shape(0)}), "the number of changes does not fit");
+            },
+            "changes"_a.noconvert(), "Takes the sums over all workers.")
+        .def("collect_private", joined<Weights>(&BoundDual::collect_private), "The same, of the weights of this worker "
+                                                                               "alone, after the last round of a pass.")
+        .def(
+            "spread_private",
+            [](BoundDual& run, Vector<double> changes) {
+                const Exclusive only(&run);
+                require(run.started() && run.joined(), "the run has no other workers, or has not started");
+                require(static_cast<Index>(changes.shape(0)) == run.dimension(), "the number of weights does not fit");
+                run.spread_private({changes.data(), changes.shape(0)});
+            },
+            "changes"_a.noconvert())
+        .def_prop_ro("rounds_of_a_pass", joined<Index>(&BoundDual::rounds_of_a_pass))
+        .def_prop_ro("first_radius", alone<BoundDual>(&BoundDual::first_radius))
+        .def_prop_ro("dual_offsets",
+                     [](const BoundDual& run) { return to_array(at_rest<BoundDual>(&BoundDual::dual_offsets)(run)); },
+                     "Where the duals of each block begin in what save_blocks() gives.")
         .def_prop_ro("totals", alone<BoundDual>(&BoundDual::totals),
                      "Sums over the blocks: entropies, recorded gaps, and what the last steps left of these.")
         .def_prop_ro("dual", alone<BoundDual>(&BoundDual::dual))
@@ -154,6 +211,38 @@ void bind_common_state(nb::module_& m) {
                 new (self) CommonState(std::move(penalty), dimension, accelerate, seed, threads);
             },
             "l1"_a, "l2"_a, "centre"_a.noconvert().none(), "dimension"_a, "accelerate"_a, "seed"_a, "threads"_a)
+        .def("begin", alone<CommonState>(&CommonState::begin), "mean_radius"_a,
+             "The first weights, for runs that begin together.")
+        .def_prop_ro("kappa",
+                     [](const CommonState& common) {
+                         const Exclusive only(&common);
+                         return common.acceleration.kappa();
+                     })
+        .def_prop_rw(
+            "gathered",
+            [](CommonState& common) {
+                const Exclusive only(&common);
+                require(!common.sums.weights().empty(), "no confirmation has begun");
+                return to_array(common.sums.weights().raw());
+            },
+            [](CommonState& common, Vector<double> sums) {
+                const Exclusive only(&common);
+                require(static_cast<Index>(sums.shape(0)) == common.sums.weights().size(),
+                        "the number of weights does not fit");
+                std::copy_n(sums.data(), sums.shape(0), common.sums.weights().raw().data());
+            },
+            "What the blocks have added to the weights so far; or all blocks, those of other processes too.")
+        .def_prop_rw(
+            "judged",
+            [](const CommonState& common) {
+                const Exclusive only(&common);
+                return common.sums.added();
+            },
+            [](CommonState& common, const std::array<double, 3>& sums) {
+                const Exclusive only(&common);
+                common.sums.set_added(sums);
+            },
+            "The sums of losses and of entropies, and their magnitude; the same.")
         .def("end_pass", alone<CommonState>(&CommonState::end_pass), "gaps"_a, "entropies"_a)
         .def("look", alone<CommonState>(&CommonState::look), "entropies"_a,
              "(what the gap has beyond the sum of the blocks' gaps, the dual value)")

@@ -2,6 +2,8 @@
 // the primal. A run is a state: Python decides how long it works and when it stops.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "base/numbers.hpp"
 #include "bindings/arrays.hpp"
 #include "duality/certificate.hpp"
+#include "fields/block_shares.hpp"
 #include "solvers/dual/common_state.hpp"
 
 namespace dualfield {
@@ -51,6 +54,16 @@ class BoundDual : public BoundRun {
     virtual Index dimension() const = 0;
     virtual void archive_blocks(Archive& archive) = 0;
     virtual std::tuple<double, double, double> totals() const = 0;
+    virtual std::vector<Index> dual_offsets() const = 0;
+    virtual bool join(std::uint64_t seed, Index rounds, Elsewhere elsewhere) = 0;
+    virtual bool joined() const = 0;
+    virtual Index advance_a_round() = 0;
+    virtual Weights collect() = 0;
+    virtual bool spread(std::span<const double> changes) = 0;
+    virtual Weights collect_private() = 0;
+    virtual void spread_private(std::span<const double> changes) = 0;
+    virtual Index rounds_of_a_pass() = 0;
+    virtual double first_radius() = 0;
     virtual double dual() = 0;
     virtual double gap_estimate() = 0;
     virtual double chi() const = 0;
@@ -144,6 +157,21 @@ class BoundDualOf final : public BoundAs<BoundDual, Method> {
         const auto found = method_.totals();
         return {found.entropies, found.recorded, found.remaining};
     }
+    std::vector<Index> dual_offsets() const override {
+        if constexpr (requires { method_.dual_offsets(); }) return method_.dual_offsets();
+        return {};
+    }
+    bool join(std::uint64_t seed, Index rounds, Elsewhere elsewhere) override {
+        return method_.join(seed, rounds, std::move(elsewhere));
+    }
+    bool joined() const override { return method_.joined(); }
+    Index advance_a_round() override { return method_.advance_a_round(); }
+    Weights collect() override { return to_array(method_.collect()); }
+    bool spread(std::span<const double> changes) override { return method_.spread(changes); }
+    Weights collect_private() override { return to_array(method_.collect_private()); }
+    void spread_private(std::span<const double> changes) override { method_.spread_private(changes); }
+    Index rounds_of_a_pass() override { return method_.rounds_of_a_pass(); }
+    double first_radius() override { return method_.first_radius(); }
     double dual() override { return method_.dual(); }
     double gap_estimate() override { return method_.gap_estimate(); }
     double chi() const override { return method_.chi(); }

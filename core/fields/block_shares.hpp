@@ -7,7 +7,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "fields/attributes.hpp"
@@ -22,6 +25,13 @@ struct Rounds {
     Index of_a_period() const { return Index{1} << last_class; }
 };
 
+// Workers in other processes, whose blocks have attributes of the same numbering.
+struct Elsewhere {
+    Index workers;                     // in all, those of this process included
+    std::vector<std::int32_t> owners;  // by attribute: how many of all workers have it
+    std::vector<double> occurrences;   // by attribute: in the blocks of all workers
+};
+
 class BlockShares {
    public:
     // One worker's copy of a shared attribute, under the worker's own number for it.
@@ -34,17 +44,32 @@ class BlockShares {
         std::uint32_t copies;
     };
 
-    // Worker w owns the blocks bounds[w] to bounds[w + 1].
-    BlockShares(const Attributes& data, std::vector<Index> bounds, const Rounds& rounds, Team& team)
+    // Worker w owns the blocks bounds[w] to bounds[w + 1]. With workers elsewhere there is one here, and the shared
+    // attributes are listed whether or not it has them, so that the lists of all processes are the same.
+    BlockShares(const Attributes& data, std::vector<Index> bounds, const Rounds& rounds, const Elsewhere* elsewhere,
+                Team& team)
         : data_(data), bounds_(std::move(bounds)), classes_(rounds.last_class + 1), mine_(workers()) {
         const Index attributes = data.count;
+        if (elsewhere && (std::ssize(elsewhere->owners) != attributes || std::ssize(elsewhere->occurrences) != attributes))
+            throw std::invalid_argument("the numbers of owners do not fit the attributes");
         std::vector<std::vector<std::int32_t>> counts(workers());  // how often a worker's blocks have each attribute
         each_worker(team, [&](Index w) { counts[w] = occurrences(w); });
-        const double touches = kTouches * static_cast<double>(workers() * rounds.of_a_pass);
+        all_workers_ = elsewhere ? elsewhere->workers : workers();
+        const double touches = kTouches * static_cast<double>(all_workers_ * rounds.of_a_pass);
         std::vector<std::int8_t> kinds(attributes);
+        owners_.assign(classes_, 0.0);
         team.over_ranges(attributes, [&](Index first, Index end) {
-            for (Index a = first; a < end; ++a) kinds[a] = kind_of(a, counts, touches);
+            for (Index a = first; a < end; ++a) {
+                const auto [owners, total] =
+                    elsewhere ? std::pair<Index, double>(elsewhere->owners[a], elsewhere->occurrences[a])
+                              : owners_of(a, counts);
+                kinds[a] = kind_of(owners, total, touches);
+            }
         });
+        for (Index a = 0; a < attributes; ++a)
+            if (kinds[a] >= 0)
+                owners_[kinds[a]] +=
+                    static_cast<double>(elsewhere ? elsewhere->owners[a] : owners_of(a, counts).first);
         each_worker(team, [&](Index w) { number(w, kinds, counts[w]); });
         indices_.resize(data.indptr[data.offsets[bounds_.back()]]);
         each_worker(team, [&](Index w) { renumber(w, counts[w]); });
@@ -52,6 +77,7 @@ class BlockShares {
     }
 
     Index workers() const { return std::ssize(bounds_) - 1; }
+    Index all_workers() const { return all_workers_; }  // with those elsewhere
     Index first_block(Index worker) const { return bounds_[worker]; }
     Index classes() const { return classes_; }
 
@@ -73,6 +99,12 @@ class BlockShares {
     // The shared attributes of a class; the last one only says where copies end.
     const std::vector<Shared>& shared(Index c) const { return shared_[c]; }
     const std::vector<Copy>& copies(Index c) const { return copies_[c]; }
+
+    // How many workers touch a weight of a class, on average.
+    double touching(Index c) const {
+        const double shared = static_cast<double>(shared_[c].size() - 1);
+        return shared > 0.0 ? owners_[c] / shared : 1.0;
+    }
 
    private:
     // An attribute is exchanged when a worker has met it about so many times.
@@ -101,15 +133,20 @@ class BlockShares {
         return counts;
     }
 
-    std::int8_t kind_of(Index a, const std::vector<std::vector<std::int32_t>>& counts, double touches) const {
+    // How many workers have an attribute, and how often it occurs.
+    static std::pair<Index, double> owners_of(Index a, const std::vector<std::vector<std::int32_t>>& counts) {
         Index owners = 0, total = 0;
         for (const auto& of_worker : counts) {
             owners += of_worker[a] > 0;
             total += of_worker[a];
         }
+        return {owners, static_cast<double>(total)};
+    }
+
+    std::int8_t kind_of(Index owners, double total, double touches) const {
         if (owners < 2) return owners == 0 ? kAbsent : kOwned;
         Index c = 0;
-        while (c + 1 < classes_ && static_cast<double>(total << (c + 1)) <= touches) ++c;
+        while (c + 1 < classes_ && std::ldexp(total, static_cast<int>(c + 1)) <= touches) ++c;
         return static_cast<std::int8_t>(c);
     }
 
@@ -154,7 +191,8 @@ class BlockShares {
 
     Attributes data_;
     std::vector<Index> bounds_;
-    Index classes_;
+    Index classes_, all_workers_ = 0;
+    std::vector<double> owners_;  // by class, of all its attributes together
     std::vector<Mine> mine_;
     std::vector<std::int32_t> indices_;
     std::vector<std::vector<Shared>> shared_;  // by class

@@ -188,9 +188,10 @@ class Chain {
     // See SharedOutField.
     using Shares = ChainShares<Rows>;
     bool may_be_shared_out() const { return nodes_.columns().width() == 0; }
-    std::unique_ptr<Shares> share_out(std::vector<Index> bounds, const Rounds& rounds, Team& team) const {
-        return std::make_unique<Shares>(BlockShares(nodes_.data(), std::move(bounds), rounds, team), nodes_.rows(),
-                                        dimension_ - transition_start_);
+    std::unique_ptr<Shares> share_out(std::vector<Index> bounds, const Rounds& rounds, const Elsewhere* elsewhere,
+                                      Team& team) const {
+        return std::make_unique<Shares>(BlockShares(nodes_.data(), std::move(bounds), rounds, elsewhere, team),
+                                        nodes_.rows(), dimension_ - transition_start_);
     }
     DUALFIELD_ONCE void score_own(const Shares& shares, Index worker, Index i, const double* area,
                                   double* theta) const {

@@ -35,11 +35,8 @@ class ChainShares {
     // How many workers touch a weight of each class, on average.
     std::vector<double> touching() const {
         std::vector<double> touching(classes(), 1.0);
-        for (Index c = 1; c < dense_class(); ++c) {
-            const double shared = static_cast<double>(blocks_.shared(c - 1).size() - 1);
-            if (shared > 0.0) touching[c] = static_cast<double>(blocks_.copies(c - 1).size()) / shared;
-        }
-        touching[dense_class()] = static_cast<double>(workers());
+        for (Index c = 1; c < dense_class(); ++c) touching[c] = blocks_.touching(c - 1);
+        touching[dense_class()] = static_cast<double>(blocks_.all_workers());
         return touching;
     }
 

@@ -112,10 +112,11 @@ concept PartedField =
 template <class F>
 concept SharedOutField =
     Field<F> && requires(const F& field, const typename F::Shares& shares, Index i, const double* input, double* output,
-                         std::vector<Index> bounds, Rounds rounds, Team& team, std::uint8_t* touched) {
+                         std::vector<Index> bounds, Rounds rounds, const Elsewhere* elsewhere, Team& team,
+                         std::uint8_t* touched) {
         { field.may_be_shared_out() } -> std::same_as<bool>;
         // Worker w gets the blocks bounds[w] to bounds[w + 1].
-        { field.share_out(bounds, rounds, team) } -> std::same_as<std::unique_ptr<typename F::Shares>>;
+        { field.share_out(bounds, rounds, elsewhere, team) } -> std::same_as<std::unique_ptr<typename F::Shares>>;
         // score() with an area in place of the weights; area += by_class[class] * the counts of a compact vector, with a
         // mark at each of the worker's attributes that is touched; squares[class] += about the squared norm of counts.
         { field.score_own(shares, i, i, input, output) };

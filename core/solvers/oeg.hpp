@@ -167,6 +167,13 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
         archive.array("etas", etas_);
     }
 
+    // Where the duals of each block begin among those that are saved.
+    std::vector<Index> dual_offsets() const {
+        std::vector<Index> offsets = packed_offsets(field_);
+        for (Index& offset : offsets) offset *= kRows;
+        return offsets;
+    }
+
     template <class See>
     DUALFIELD_INLINE void for_each_kept(See&& see) const {
         see(duals_);

@@ -29,6 +29,15 @@ class CommonState {
     CommonState(const CommonState&) = delete;
     CommonState& operator=(const CommonState&) = delete;
 
+    // The first weights, for runs that begin together: zero. Otherwise the first run sets them.
+    void begin(double mean_radius) {
+        Team team(threads_);
+        weights.write_zeros(team);
+        if (acceleration.active()) acceleration.begin(mean_radius, team);
+        weights.set_kappa(acceleration.kappa(), team);
+        begun = true;
+    }
+
     // The gap of the proximal problem is the sum of the recorded gaps of all partitions.
     void end_pass(double gaps, double entropies) {
         Team team(threads_);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -61,6 +62,14 @@ class ConfirmedSums {
         losses_.add(loss);
         entropies_.add(entropy);
         magnitude_ += magnitude;
+    }
+
+    // What has been added, and what all processes have added together.
+    std::array<double, 3> added() const { return {losses_.value(), entropies_.value(), magnitude_}; }
+    void set_added(const std::array<double, 3>& sums) {
+        losses_ = entropies_ = CompensatedSum();
+        magnitude_ = 0.0;
+        add(sums[0], sums[1], sums[2]);
     }
 
     // When all blocks have been added.

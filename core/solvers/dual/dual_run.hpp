@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -91,19 +92,9 @@ class DualRun {
                 look(team);
                 if (acceleration_.end_pass(samplers_.recorded_total(), seen_, weights_, team)) steps_.weights_moved();
             }
-            up_to_date_ = false;
-            const Index size = steps_.advance(
-                team, draws_per_pass() - in_pass, weights_, l2(), samplers_, random_,
-                [this]<int Step>(Index i) DUALFIELD_INLINE { this->template prefetch<Step>(i); },
-                [this](Visit& visit, Index member) {
-                    visit.step = {0.0, entropy_[visit.block()], 0.0, 0.0, 0.0};
-                    method().propose(visit.block(), workers_[member], visit);
-                },
-                [this](const Found<Note>& found, Index worker) { record(found, tallies_[worker]); },
-                [this](Index block, const Note& note) { method().committed(block, note); });
-            take_tallies();
-            done += size;
-            updates_ += size;
+            done += take_steps([&](auto&&... told) {
+                return steps_.advance(team, draws_per_pass() - in_pass, weights_, l2(), samplers_, random_, told...);
+            });
             if (!steps_.block_left() && deadline.passed()) break;
         }
         steps_.take_pending(team, weights_);
@@ -164,6 +155,62 @@ class DualRun {
             remaining_[i] = confirmation_.gaps()[i];
         }
     }
+    // Of a run whose other workers are in other processes; see workers.hpp, which says what the numbers are. Before the
+    // start; false where blocks of the field cannot be shared out. A pass is so many rounds, each with its exchange, and
+    // then the exchange of private weights; the run has the common state meanwhile.
+    bool join(std::uint64_t seed, Index rounds, Elsewhere elsewhere) {
+        joined_ = steps_.join(field_, seed, rounds, std::move(elsewhere));
+        return joined_;
+    }
+    bool joined() const { return joined_; }
+    Index advance_a_round() {
+        Team team(threads_);
+        tallies_.resize(samplers_.workers());
+        confirmation_.discard();
+        return take_steps([&](auto&&... told) {
+            Index size = 0;
+            steps_.with_workers(
+                [&](auto& workers) { size = workers.advance_a_round(team, weights_, l2(), samplers_, told...); });
+            return size;
+        });
+    }
+    std::vector<double> collect() {
+        std::vector<double> changes;
+        steps_.with_workers([&](auto& workers) {
+            changes.resize(workers.collected_size());
+            workers.collect(weights_.raw().data(), changes.data());
+        });
+        return changes;
+    }
+    // False where there is another number of them.
+    bool spread(std::span<const double> changes) {
+        bool fits = false;
+        steps_.with_workers([&](auto& workers) {
+            fits = std::ssize(changes) == workers.collected_size();
+            if (fits) workers.spread(changes.data(), weights_);
+        });
+        return fits;
+    }
+    Zeros<double> collect_private() {
+        Zeros<double> changes(weights_.size());
+        steps_.with_workers([&](auto& workers) { workers.collect_private(weights_.raw().data(), changes.data()); });
+        return changes;
+    }
+    void spread_private(std::span<const double> changes) {
+        Team team(threads_);
+        steps_.with_workers([&](auto& workers) { workers.spread_private(team, changes.data(), weights_); });
+    }
+    Index rounds_of_a_pass() {
+        Index rounds = 0;
+        steps_.with_workers([&](auto& workers) { rounds = workers.rounds_of_a_pass(); });
+        return rounds;
+    }
+    // The mean of c_i R_i over some blocks, by which acceleration begins.
+    double first_radius() {
+        workers_.resize(threads_);
+        return mean_radius();
+    }
+
     // Sums over the blocks, each times its weight.
     struct Totals {
         double entropies, recorded, remaining;  // the gaps as recorded, and what the last steps left of them
@@ -399,6 +446,23 @@ class DualRun {
         look();
     }
 
+    // work(fetch, propose, record, commit) takes steps and returns how many: see Steps::advance.
+    template <class Work>
+    Index take_steps(Work&& work) {
+        up_to_date_ = false;
+        const Index size = work(
+            [this]<int Step>(Index i) DUALFIELD_INLINE { this->template prefetch<Step>(i); },
+            [this](Visit& visit, Index member) {
+                visit.step = {0.0, entropy_[visit.block()], 0.0, 0.0, 0.0};
+                method().propose(visit.block(), workers_[member], visit);
+            },
+            [this](const Found<Note>& found, Index worker) { record(found, tallies_[worker]); },
+            [this](Index block, const Note& note) { method().committed(block, note); });
+        take_tallies();
+        updates_ += size;
+        return size;
+    }
+
     // R_i as far as the labelling rarest in y_i shows it.
     double radius(Index i) {
         double* m = room(workers_[0].marginals, field_.compact_size(i));
@@ -432,6 +496,7 @@ class DualRun {
     Index start_cursor_ = 0;
     Index idle_ = 0;  // updates since a block last moved
     bool diverged_ = false;
+    bool joined_ = false;  // other workers are elsewhere
     Confirmation<F> confirmation_;
 };
 

@@ -40,6 +40,23 @@ class Steps {
         });
     }
 
+    // From now on this process has one worker, and the others are elsewhere: see workers.hpp. False where blocks of the
+    // field cannot be shared out.
+    bool join([[maybe_unused]] const F& field, [[maybe_unused]] std::uint64_t seed, [[maybe_unused]] Index rounds,
+              [[maybe_unused]] Elsewhere elsewhere) {
+        if constexpr (kMayWork) {
+            if (!field.may_be_shared_out() || samplers_.workers() > 1) return false;
+            workers_ = std::make_unique<Workers<F, Note>>(field, seed, rounds, std::move(elsewhere));
+            return true;
+        }
+        return false;
+    }
+    // work(workers), for workers of which others are elsewhere.
+    template <class Work>
+    void with_workers([[maybe_unused]] Work&& work) {
+        if constexpr (kMayWork) work(*workers_);
+    }
+
     OwnParts<F>& own_parts() { return windows_.own_parts(); }
     bool one_by_one() const { return !working() && windows_.one_by_one(); }
 

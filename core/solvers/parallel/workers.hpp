@@ -5,6 +5,9 @@
 // until it has done its share of the pass, then all wait, exchange the classes of weights whose turn it is, and wait
 // again. A period of rounds ends with an exchange of everything; only there a run may stop. How many workers there are
 // decides the result; how many threads serve them, and their timing, does not.
+//
+// Or the others are in other processes, and here is one worker alone: then the caller takes its rounds one by one, adds
+// up over all processes what collect() gives after each, and hands the sums to spread(); see join().
 #pragma once
 
 #include <array>
@@ -89,10 +92,18 @@ class Workers {
         for (Index w = 0; w < samplers.workers(); ++w) workers_.emplace_back(seed + static_cast<std::uint64_t>(w));
         Index most = 0;
         for (Index w = 0; w < samplers.workers(); ++w) most = std::max(most, samplers[w].draws_per_pass());
-        const Index rounds = std::clamp(most / kLeastBlocksOfARound, Index{1}, kMostRoundsOfAPass);
-        while ((kPeriodsOfAPass << (rounds_.last_class + 1)) <= rounds) ++rounds_.last_class;
-        rounds_.of_a_pass = std::max(rounds >> rounds_.last_class, Index{1}) << rounds_.last_class;
+        divide_pass(std::clamp(most / kLeastBlocksOfARound, Index{1}, kMostRoundsOfAPass));
     }
+    // One worker, and others elsewhere, who have as many rounds in a pass.
+    Workers(const F& field, std::uint64_t seed, Index rounds, Elsewhere elsewhere)
+        : field_(field), elsewhere_(std::make_unique<Elsewhere>(std::move(elsewhere))) {
+        workers_.emplace_back(seed);
+        divide_pass(std::max(rounds, Index{1}));
+    }
+
+    bool others_elsewhere() const { return elsewhere_ != nullptr; }
+    Index rounds_of_a_pass() const { return rounds_.of_a_pass; }
+    bool between_passes() const { return round_ == 0; }
 
     // The weights have been changed by others: workers must read them again.
     void weights_moved() { loaded_ = false; }
@@ -147,10 +158,86 @@ class Workers {
         return updates;
     }
 
+    // With others elsewhere: the steps of one round; returns how many there were. The arguments are those of advance().
+    template <class Weights, class Fetch, class Propose, class Record, class Commit>
+    Index advance_a_round(Team& team, Weights& weights, double l2, BlockSamplers& samplers, Fetch&& fetch,
+                          Propose&& propose, Record&& record, Commit&& commit) {
+        load(team, weights, samplers);
+        Worker& worker = workers_[0];
+        threshold_ = weights.threshold();
+        plain_ = weights.plain();
+        worker.updates = 0;
+        if (round_ % rounds_.of_a_period() == 0) {
+            sums_.assign(shares_->classes(), Sums{});
+            worker.squares.assign(shares_->classes(), 0.0);
+        }
+        if (round_ == 0) begin_pass(worker, samplers, 0);
+        take_steps(0, 0, round_, l2, samplers[0], fetch, propose, record);
+        for (const auto& [block, note] : worker.notes) commit(block, note);
+        return worker.updates;
+    }
+
+    // After a round: what the worker has added to the weights of the classes whose turn it is, one weight after the
+    // other, and for each class their squared norm. Every process has as many numbers, in the same order.
+    Index collected_size() const {
+        Index size = shares_->classes();
+        for_each_due([&](Index, Index, Index length, auto&&) { size += length; });
+        return size;
+    }
+    void collect(const double* weights, double* changes) {
+        std::vector<double> squares(shares_->classes(), 0.0);
+        for_each_due([&](Index c, Index at, Index length, auto&& copies) {
+            std::fill(changes, changes + length, 0.0);
+            copies([&](Index, Index own, Index attribute) {
+                if (attribute >= 0 && !std::exchange(workers_[0].touched[attribute], std::uint8_t{0})) return;
+                const double* area = workers_[0].raw.data() + own;
+                const double unit = 1.0 / damping_->factors()[c];
+                for (Index k = 0; k < length; ++k) changes[k] = unit * (area[k] - weights[at + k]);
+                squares[c] += squared_norm(length, changes);
+            });
+            changes += length;
+        });
+        std::copy(squares.begin(), squares.end(), changes);
+    }
+    // The sums of these numbers over all processes. The weights take them, and the round is over.
+    template <class Weights>
+    void spread(const double* changes, Weights& weights) {
+        double* w = weights.raw().data();
+        for_each_due([&](Index c, Index at, Index length, auto&& copies) {
+            sums_[c].of_sum += squared_norm(length, changes);
+            axpy(length, 1.0, changes, w + at);
+            if (!plain_) weights.settle(at, length);
+            copies([&](Index, Index own, Index) {
+                std::copy_n(w + at, length, workers_[0].raw.data() + own);
+                if (!plain_) std::copy_n(weights.point().data() + at, length, workers_[0].point.data() + own);
+            });
+            changes += length;
+        });
+        for (Index c = 0; c < shares_->classes(); ++c) sums_[c].sum_of += changes[c];
+        round_ = (round_ + 1) % rounds_.of_a_pass;
+        if (round_ % rounds_.of_a_period() == 0) learn();
+    }
+
+    // Between two passes: what the worker has added to weights that no other one touches, at their place among all
+    // weights, the others being zero; and the sums of these over all processes.
+    void collect_private(const double* weights, double* changes) const {
+        shares_->for_each_private_range(0, [&](Index at, Index own, Index length) {
+            for (Index k = 0; k < length; ++k) changes[at + k] = workers_[0].raw[own + k] - weights[at + k];
+        });
+    }
+    template <class Weights>
+    void spread_private(Team& team, const double* changes, Weights& weights) {
+        team.over_ranges(weights.size(), [&](Index first, Index end) {
+            axpy(end - first, 1.0, changes + first, weights.raw().data() + first);
+        });
+        weights.settle(team);
+        loaded_ = false;
+    }
+
     // The weights take what is in the workers' areas alone.
     template <class Weights>
     void store(Team& team, Weights& weights) {
-        if (stored_) return;
+        if (stored_ || elsewhere_) return;
         stored_ = true;
         double* w = weights.raw().data();
         team.for_each(std::ssize(workers_), [&](Index k, Index) {
@@ -245,6 +332,21 @@ class Workers {
     }
 
    private:
+    void divide_pass(Index rounds) {
+        while ((kPeriodsOfAPass << (rounds_.last_class + 1)) <= rounds) ++rounds_.last_class;
+        rounds_.of_a_pass = std::max(rounds >> rounds_.last_class, Index{1}) << rounds_.last_class;
+    }
+
+    // body(class, where in all weights, length, copies) for the shared weights whose turn it is after this round.
+    template <class Body>
+    void for_each_due(Body&& body) const {
+        for (Index c = 1; c < shares_->classes(); ++c) {
+            if ((round_ + 1) % (Index{1} << shares_->period(c)) != 0) continue;
+            shares_->for_each_shared_range(
+                c, 0, 1, [&](Index at, Index length, auto&& copies, auto&&) { body(c, at, length, copies); });
+        }
+    }
+
     static constexpr Index kNumbers = kNumbersOfAWorker;
     // What matters for the number of passes is how much of a pass goes on unseen by others; short rounds wait longer.
     static constexpr Index kLeastBlocksOfARound = 2, kMostRoundsOfAPass = 256, kPeriodsOfAPass = 2;
@@ -305,7 +407,7 @@ class Workers {
 
     void share_out(Team& team, const BlockSamplers& samplers) {
         if (shares_) return;
-        shares_ = field_.share_out(samplers.bounds(), rounds_, team);
+        shares_ = field_.share_out(samplers.bounds(), rounds_, elsewhere_.get(), team);
         loaded_ = false;
     }
 
@@ -451,6 +553,7 @@ class Workers {
 
     const F& field_;
     Rounds rounds_{1, 0};
+    std::unique_ptr<const Elsewhere> elsewhere_;  // none: all workers are here
     std::vector<Worker> workers_;
     std::unique_ptr<Shares> shares_;
     std::unique_ptr<Damping> damping_;

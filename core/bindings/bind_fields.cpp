@@ -187,7 +187,7 @@ void bind_losses(nb::module_& m) {
             [](PythonLosses* self, nb::callable function, Index blocks, Index dimension, Values sample_weight,
                double l2) {
                 require(blocks >= 1 && dimension >= 1, "there must be a block and a weight");
-                require(std::isfinite(l2) && l2 > 0.0, "l2 must be positive and finite");
+                require(std::isfinite(l2) && l2 >= 0.0, "l2 must be finite and not negative");
                 require(!sample_weight || static_cast<Index>(sample_weight->shape(0)) == blocks,
                         "sample_weight must be as many as blocks");
                 std::vector<double> weights;

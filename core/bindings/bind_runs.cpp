@@ -151,7 +151,8 @@ void bind_dual_run(nb::module_& m) {
                                  {occurrences.data(), occurrences.data() + occurrences.shape(0)}});
             },
             "seed"_a, "rounds"_a, "workers"_a, "owners"_a.noconvert(), "occurrences"_a.noconvert(),
-            "Makes this run one of several workers, of which the others are in other processes; owners: how many of them "
+            "Makes this run one of several workers, of which the others are in other processes; owners: how many of "
+            "them "
             "have each attribute; occurrences: how often it occurs in all. False where blocks cannot be shared out.")
         .def("advance_a_round",
              [](BoundDual& run) {
@@ -169,8 +170,9 @@ void bind_dual_run(nb::module_& m) {
                 require(run.spread({changes.data(), changes.shape(0)}), "the number of changes does not fit");
             },
             "changes"_a.noconvert(), "Takes the sums over all workers.")
-        .def("collect_private", joined<Weights>(&BoundDual::collect_private), "The same, of the weights of this worker "
-                                                                               "alone, after the last round of a pass.")
+        .def("collect_private", joined<Weights>(&BoundDual::collect_private),
+             "The same, of the weights of this worker "
+             "alone, after the last round of a pass.")
         .def(
             "spread_private",
             [](BoundDual& run, Vector<double> changes) {
@@ -182,9 +184,10 @@ void bind_dual_run(nb::module_& m) {
             "changes"_a.noconvert())
         .def_prop_ro("rounds_of_a_pass", joined<Index>(&BoundDual::rounds_of_a_pass))
         .def_prop_ro("first_radius", alone<BoundDual>(&BoundDual::first_radius))
-        .def_prop_ro("dual_offsets",
-                     [](const BoundDual& run) { return to_array(at_rest<BoundDual>(&BoundDual::dual_offsets)(run)); },
-                     "Where the duals of each block begin in what save_blocks() gives.")
+        .def(
+            "dual_offsets",
+            [](const BoundDual& run) { return to_array(at_rest<BoundDual>(&BoundDual::dual_offsets)(run)); },
+            "Where the duals of each block begin in what save_blocks() gives.")
         .def_prop_ro("totals", alone<BoundDual>(&BoundDual::totals),
                      "Sums over the blocks: entropies, recorded gaps, and what the last steps left of these.")
         .def_prop_ro("dual", alone<BoundDual>(&BoundDual::dual))
@@ -218,20 +221,23 @@ void bind_common_state(nb::module_& m) {
                          const Exclusive only(&common);
                          return common.acceleration.kappa();
                      })
-        .def_prop_rw(
+        .def(
             "gathered",
             [](CommonState& common) {
                 const Exclusive only(&common);
                 require(!common.sums.weights().empty(), "no confirmation has begun");
                 return to_array(common.sums.weights().raw());
             },
+            "What the blocks have added to the weights so far.")
+        .def(
+            "set_gathered",
             [](CommonState& common, Vector<double> sums) {
                 const Exclusive only(&common);
                 require(static_cast<Index>(sums.shape(0)) == common.sums.weights().size(),
                         "the number of weights does not fit");
                 std::copy_n(sums.data(), sums.shape(0), common.sums.weights().raw().data());
             },
-            "What the blocks have added to the weights so far; or all blocks, those of other processes too.")
+            "sums"_a.noconvert(), "What all blocks have added, those of other processes too.")
         .def_prop_rw(
             "judged",
             [](const CommonState& common) {
@@ -242,7 +248,7 @@ void bind_common_state(nb::module_& m) {
                 const Exclusive only(&common);
                 common.sums.set_added(sums);
             },
-            "The sums of losses and of entropies, and their magnitude; the same.")
+            "The sums of losses and of entropies so far, and their magnitude; or those of all processes.")
         .def("end_pass", alone<CommonState>(&CommonState::end_pass), "gaps"_a, "entropies"_a)
         .def("look", alone<CommonState>(&CommonState::look), "entropies"_a,
              "(what the gap has beyond the sum of the blocks' gaps, the dual value)")

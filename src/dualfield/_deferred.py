@@ -25,6 +25,9 @@ __all__ = ["MissingExtraError", "deferred", "explained", "written_imports"]
 
 
 _EXTRAS = {
+    "dask": "dask",
+    "distributed": "dask",
+    "mpi4py": "mpi",
     "scipy": "sklearn",
     "sklearn": "sklearn",
     "typer": "cli",

@@ -124,7 +124,7 @@ class DualRun {
     // for a pass at most; gathers and judges at any time, in slices; and adopts when it has judged all its blocks.
     void take(CommonState& common) {
         exchange(common);
-        if (begun_) epsilon_ = common.epsilon;
+        if (common.epsilon > 0.0) epsilon_ = common.epsilon;
     }
     void give_back(CommonState& common) {
         common.epsilon = epsilon_;

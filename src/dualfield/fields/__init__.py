@@ -7,6 +7,7 @@ from dualfield._deferred import deferred, written_imports
 if TYPE_CHECKING:
     from dualfield.fields.base import Field as Field
     from dualfield.fields.chain import Chain as Chain
+    from dualfield.fields.distributed_chain import DistributedChain as DistributedChain
     from dualfield.fields.graph import Graph as Graph
     from dualfield.fields.losses import Losses as Losses
     from dualfield.fields.multiclass import Multiclass as Multiclass

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dualfield.core_arrays import contiguous
 from dualfield.memory import check_memory
 from dualfield.parameters import check_l1, check_l2
+from dualfield.ranks import Communicator
 from dualfield.solution import Certificate
 
 __all__ = [
@@ -57,6 +58,7 @@ class Field(ABC):
     instead: str = ""
     exact: bool = True  # whether inference is
     partitioned: bool = False  # whether it is compiled partition by partition
+    communicator: Communicator | None = None  # the ranks among which it is shared out
     convex: bool = True  # whether the objective is; otherwise no dual value bounds its optimum
     entropy: str = "trw"  # of cliques, where there is per-clique access
     default_solver: Choice  # what "auto" means here

@@ -9,7 +9,7 @@ partition is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from dualfield.memory import check_memory
 from dualfield.nested import bounds_of
 from dualfield.partitions.manifest import PartitionRecord, read_manifest
 
-__all__ = ["Partition", "PartitionedData", "open_partitions"]
+__all__ = ["Partition", "PartitionedData", "joined", "open_partitions"]
 
 
 class Partition(NamedTuple):
@@ -84,6 +84,16 @@ class PartitionedData:
         return sum(record.positions for record in self._records)
 
     @property
+    def names(self) -> list[str]:
+        """The folder of each partition."""
+        return [record.name for record in self._records]
+
+    @property
+    def position_counts(self) -> list[int]:
+        """Number of positions of each partition."""
+        return [record.positions for record in self._records]
+
+    @property
     def sequence_counts(self) -> list[int]:
         """Number of sequences of each partition."""
         return [record.sequences for record in self._records]
@@ -134,15 +144,8 @@ class PartitionedData:
         """
         entries = sum(record.entries + record.bigram_entries for record in self._records)
         check_memory(16 * entries, f"All of {self.path}", "train on the folder as it is")
-        parts = list(self)
-        X = _joined([part.X for part in parts])
-        if self.bigram_vocabulary is not None:
-            X = X.with_bigrams(_joined([part.X.bigrams for part in parts if part.X.bigrams is not None]))
-        codes = np.concatenate([part.codes for part in parts])
-        weights = None
-        if any(part.sample_weight is not None for part in parts):
-            each = [np.ones(len(part.X)) if part.sample_weight is None else part.sample_weight for part in parts]
-            weights = check_sample_weight(np.concatenate(each), len(X), "sequence")
+        X, codes, weights = joined(list(self))
+        weights = None if weights is None else check_sample_weight(weights, len(X), "sequence")
         if self.classes.dtype.kind == "U":
             return X, EncodedLabels(self.classes.tolist(), codes, X.offsets), weights
         return X, [part.tolist() for part in np.split(self.classes[codes], X.offsets[1:-1])], weights
@@ -242,8 +245,20 @@ def open_partitions(path: PathLike) -> PartitionedData:
     return PartitionedData(path)
 
 
-def _joined(parts: list[Encoded]) -> Encoded:
-    """Several encoded parts of one vocabulary as one."""
+def joined(parts: Sequence[Partition]) -> Partition:
+    """Several parts of the same attributes and labels as one, in memory."""
+    X = _joined([part.X for part in parts])
+    pairs = [part.X.bigrams for part in parts if part.X.bigrams is not None]
+    if pairs:
+        X = X.with_bigrams(_joined(pairs))
+    weights = None
+    if any(part.sample_weight is not None for part in parts):
+        each = [np.ones(len(part.X)) if part.sample_weight is None else part.sample_weight for part in parts]
+        weights = np.concatenate(each)
+    return Partition(X, np.concatenate([part.codes for part in parts]), weights)
+
+
+def _joined(parts: Sequence[Encoded]) -> Encoded:
     values = None
     if any(part.values is not None for part in parts):
         values = np.concatenate([np.ones(len(p.indices)) if p.values is None else p.values for p in parts])

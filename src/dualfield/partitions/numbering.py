@@ -14,7 +14,7 @@ from dualfield.memory import check_memory
 from dualfield.nested import bounds_of
 from dualfield.partitions.names import NameCounter, Names, sorted_union
 
-__all__ = ["Numbering"]
+__all__ = ["Numbering", "joined_entries", "used_names"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -59,8 +59,8 @@ class Numbering:
             if self._counts is not None:
                 for X in chunks:
                     np.add.at(self._counts, X.indices if X.values is None else X.indices[X.values != 0], 1)
-            return _entries(chunks, [X.indices for X in chunks])
-        found = [_used_names(X) for X in chunks]
+            return joined_entries(chunks, [X.indices for X in chunks])
+        found = [used_names(X) for X in chunks]
         union, numbers = sorted_union([names for names, _ in found])
         self._names.add(union)
         indices = []
@@ -68,7 +68,7 @@ class Numbering:
             of_attribute = np.full(len(X.vocabulary), -1, np.int64)
             of_attribute[used] = number
             indices.append(of_attribute[X.indices])
-        return _entries(chunks, indices)
+        return joined_entries(chunks, indices)
 
     def merge(self) -> tuple[dict[str, int], Arrays]:
         """What the manifest says of all attributes, and the arrays of their names."""
@@ -95,7 +95,7 @@ class Numbering:
         arrays[f"{prefix}indices"] = indices.astype(np.int32)
 
 
-def _used_names(X: Encoded) -> tuple[Names, npt.NDArray[np.int64]]:
+def used_names(X: Encoded) -> tuple[Names, npt.NDArray[np.int64]]:
     """The names that occur with a value other than zero, and their numbers in X."""
     assert isinstance(X.vocabulary, Vocabulary)
     arrays, counts = X.vocabulary.to_bytes_arrays(), X.counts()
@@ -104,7 +104,7 @@ def _used_names(X: Encoded) -> tuple[Names, npt.NDArray[np.int64]]:
     return Names(text, offsets, counts).chosen(used), used  # type: ignore[arg-type]
 
 
-def _entries(chunks: list[Encoded], indices: list[npt.NDArray[Any]]) -> Arrays:
+def joined_entries(chunks: list[Encoded], indices: list[npt.NDArray[Any]]) -> Arrays:
     """The entries of chunks as compressed rows, sorted within each position; -1: left out."""
     sizes = np.concatenate([np.diff(X.indptr) for X in chunks])
     values = None

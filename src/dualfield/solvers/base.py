@@ -195,6 +195,7 @@ class Solver(ABC):
     name: ClassVar[str]  # in messages and model files; by default that of the class
     needs: ClassVar[frozenset[str]]
     takes: ClassVar[frozenset[str]] = frozenset()  # of the penalties: "l1", "centre"
+    distributed: ClassVar[bool] = False  # whether it works where each rank has a share of the data
 
     def __init_subclass__(cls) -> None:
         cls.name = vars(cls).get("name", cls.__name__)
@@ -224,6 +225,8 @@ class Solver(ABC):
             if present and penalty not in self.takes:
                 what = f"the penalty {shown}" if penalty == "l1" else f"a penalty about {shown}"
                 raise TypeError(f"{self.name} cannot minimise {what}; use solver={_TAKERS[penalty]}.")
+        if field.communicator is not None and not self.distributed:
+            raise TypeError(f"{self.name} does not run on several ranks; use solver='oeg' or 'lbfgs'.")
         missing = sorted(self.needs - field.offers)
         if missing:
             instead = f"; {field.instead}" if field.instead else ""

@@ -47,6 +47,7 @@ class LBFGS(Solver):
 
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
     takes: ClassVar[frozenset[str]] = frozenset({"l1", "centre"})
+    distributed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("LBFGS", "corrections", self.corrections, 1)

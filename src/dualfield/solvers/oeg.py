@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import Run, compiled
+from dualfield.solvers.distributed import FINE, DistributedRun
 from dualfield.solvers.dual import FINEST, DualRun, DualSolver, one_of
 from dualfield.solvers.expectation import ExpectationRun
 from dualfield.solvers.partitioned import PartitionedRun
@@ -74,6 +75,7 @@ class OEG(DualSolver):
     step: Literal["secant", "published"] = "secant"
 
     needs: ClassVar[frozenset[str]] = frozenset({"exact marginals", "entropy", "compact potentials"})
+    distributed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,10 +87,11 @@ class OEG(DualSolver):
 
     def start_to(self, field: Field, seed: int, tol: float) -> Run:
         """Bind to a field; the first slices of work make the start."""
+        coarse = self.memory == "float32" or (self.memory == "auto" and tol >= FINEST)
         if field.partitioned:
-            return PartitionedRun(
-                self, field, seed, self.memory == "float32" or (self.memory == "auto" and tol >= FINEST)
-            )
+            return PartitionedRun(self, field, seed, coarse)
+        if field.communicator is not None:
+            return DistributedRun(self, field, seed, coarse, fine=tol < FINE)
         if not field.convex:
             return ExpectationRun(self, field, seed, tol)
         return OEGRun(self, field, seed, self.single(field, tol))

@@ -1,0 +1,261 @@
+"""A dual method whose blocks are shared out among ranks; the compiled side is ``core/solvers/parallel/workers.hpp``.
+
+Each rank is one worker. It takes steps on its own sequences and sees their effect at once; what the others do it sees
+at the next exchange. A pass has :data:`EXCHANGES` of them. Weights that the ranks meet often are exchanged each time,
+rarer ones less often, and those that one rank alone has once a pass, since acceleration looks at all weights. Every
+rank keeps all weights, and makes the same decisions from the same numbers.
+
+What is exchanged are changes of weights, in float32 unless the tolerance is below :data:`FINE`. The certificate does
+not rest on them: a confirming pass adds up ``v(μ)`` of all ranks afresh from their duals, in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dualfield import _core
+from dualfield.fields import Field
+from dualfield.memory import check_memory
+from dualfield.solvers.base import Bound, MarginalsRun, Run
+
+if TYPE_CHECKING:
+    from dualfield.solvers.dual import DualSolver
+
+__all__ = ["EXCHANGES", "FINE", "DistributedRun"]
+
+EXCHANGES = 16  # a pass
+FINE = 1e-6  # tolerances below which changes of weights are exchanged in float64
+_OTHER_SEED = 7919  # between the random numbers of two ranks
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class DistributedRun(MarginalsRun):
+    """A dual method at work on one rank of a :class:`~dualfield.fields.DistributedChain`."""
+
+    solver: DualSolver
+    field: Any
+    evaluations_column: ClassVar[str] = "trials"
+    updates_within_passes: ClassVar[bool] = False
+
+    def __init__(self, solver: DualSolver, field: Field, seed: int, single: bool, fine: bool) -> None:
+        super().__init__(solver, field, None)
+        if solver.n_jobs not in (None, 1):
+            raise ValueError(
+                f"n_jobs={solver.n_jobs}: a rank trains on one thread; leave n_jobs out, and start more ranks."
+            )
+        vectors = (4 if field.l1 > 0 else 2) * 8 + (8 if solver.accelerate else 0) + 8
+        what = f"{field.dimension:,} weights and what goes with them, on each rank,"
+        check_memory(vectors * field.dimension, what, "have fewer attributes, such as by a larger min_count")
+        self._ranks = self.field.communicator
+        self._exchanged: Any = np.float64 if fine else np.float32
+        self._common = _core.CommonState(
+            l1=float(field.l1),
+            l2=float(field.l2),
+            centre=None,
+            dimension=field.dimension,
+            accelerate=solver.accelerate,
+            seed=seed,
+            threads=1,
+        )
+        self._run = replace(solver, n_jobs=1).bind(self.field.share, seed + _OTHER_SEED * self._ranks.rank, single)
+        seed_of_rank = seed + _OTHER_SEED * self._ranks.rank
+        if not self._run.join(seed_of_rank, EXCHANGES, self._ranks.size, *self.field.owners()):
+            raise TypeError(f"{solver.name} cannot share out the weights of {field.name}; use solver='lbfgs'.")
+        self._rounds = 0  # of the pass that have been done
+        self._totals = np.zeros(_TOTALS)
+        self._marks = np.zeros(_TOTALS)
+        self._idle = False
+        self._diverged = False
+        self._gap = self._dual = self._true_gap = math.nan
+        self._bound = Bound(math.nan, math.nan, math.nan)
+        self._sent = 0
+
+    def advance(self, seconds: float, max_updates: int | None = None) -> bool:
+        if not self._run.started:
+            self._start()
+        if self._rounds == 0:
+            self._begin_pass()
+        self._run.advance_a_round()
+        self._run.spread(self._sum(self._run.collect()))
+        self._rounds += 1
+        if self._rounds < self._run.rounds_of_a_pass:
+            return False
+        self._run.spread_private(self._sum(self._run.collect_private()))
+        self._run.give_back(self._common)
+        self._rounds = 0
+        self._look()
+        return True
+
+    def _sum(self, changes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return self._ranks.all_reduce(changes.astype(self._exchanged, copy=False)).astype(np.float64, copy=False)
+
+    def _start(self) -> None:
+        blocks = self._run.updates_per_pass
+        radius, count = self._ranks.all_reduce(np.array([self._run.first_radius * blocks, blocks], np.float64))
+        self._common.begin(radius / count)
+        self._start_blocks()
+
+    def _start_blocks(self) -> None:
+        self._run.take(self._common)
+        while not self._run.start(1.0):
+            pass
+        self._run.give_back(self._common)
+
+    def _begin_pass(self) -> None:
+        if self.passes_done > 0:
+            self._common.end_pass(self._totals[_RECORDED], self._totals[_ENTROPIES])
+            self._check_agreement()
+        self._run.take(self._common)
+
+    def _check_agreement(self) -> None:
+        """Ranks decide alike only where arithmetic is the same to the last bit."""
+        kappa = self._common.kappa
+        if not np.array_equal(self._ranks.all_reduce(np.array([kappa])), [_added(kappa, self._ranks.size)]):
+            raise RuntimeError(
+                "the ranks no longer agree: their processors round differently. Set DUALFIELD_ISA to the same level on "
+                "all of them, such as v3, and start again."
+            )
+
+    def _look(self) -> None:
+        run = self._run
+        counts = [run.updates, run.oracle_calls, run.evaluations, run.step_total, run.stalled, run.diverged]
+        self._totals = self._ranks.all_reduce(np.array([*run.totals, *counts], np.float64))
+        self._idle = bool(self._totals[_STALLED] == self._ranks.size)
+        excess, self._dual = self._common.look(self._totals[_ENTROPIES])
+        self._gap, self._true_gap = self._totals[_REMAINING] + excess, math.nan
+        self._diverged = bool(self._totals[_DIVERGED] > 0) or not math.isfinite(self._dual)
+
+    def confirm(self, seconds: float) -> bool:
+        common, run = self._common, self._run
+        if not run.started:
+            self._start()
+        common.begin_confirmation()
+        while not run.gather(seconds, common):
+            pass
+        common.set_gathered(self._ranks.all_reduce(common.gathered()))
+        common.end_gathering()
+        while not run.judge(seconds, common):
+            pass
+        common.judged = self._ranks.all_reduce(np.array(common.judged)).tolist()
+        self._bound = Bound(*common.certificate())
+        run.adopt_judged()
+        common.adopt()
+        self._look()
+        self._true_gap = self._bound.gap
+        return True
+
+    @property
+    def bound(self) -> Bound:
+        """The values that the last confirming pass found."""
+        return self._bound
+
+    def estimate(self) -> tuple[float, float]:
+        gap = math.nan if self.diverged else self._gap
+        return gap, self._dual + gap
+
+    @property
+    def stalled(self) -> bool:
+        """Whether no sequence of any rank moves any more."""
+        return self._idle
+
+    @property
+    def diverged(self) -> bool:
+        return self._diverged
+
+    @property
+    def updates(self) -> int:
+        return int(self._totals[_UPDATES])
+
+    @property
+    def oracle_calls(self) -> int:
+        return int(self._totals[_ORACLE_CALLS])
+
+    def weights(self) -> npt.NDArray[np.float64]:
+        found: npt.NDArray[np.float64] = (self._run if self._rounds > 0 else self._common).weights()
+        return found
+
+    def certified_weights(self) -> npt.NDArray[np.float64]:
+        return self.weights()  # a confirming pass is adopted at once
+
+    def record(self) -> dict[str, float]:
+        now, before = self._totals, self._marks
+        self._marks = now
+        updates = max(now[_UPDATES] - before[_UPDATES], 1.0)
+        sent, self._sent = self._sent, self._ranks.bytes_given
+        return {
+            "dual": self._dual,
+            "gap_estimate": self._gap,
+            "true_gap": self._true_gap,
+            "mean_step": float((now[_STEPS] - before[_STEPS]) / updates),
+            self.evaluations_column: float((now[_EVALUATIONS] - before[_EVALUATIONS]) / updates),
+            "bytes_exchanged": float(self._sent - sent),
+        }
+
+    @property
+    def note(self) -> str:
+        exchanged, size = "float32" if self._exchanged is np.float32 else "float64", self._ranks.size
+        return f"On {size} ranks, which exchanged changes of weights in {exchanged}" if size > 1 else "On one rank"
+
+    def duals(self, ranges: Sequence[tuple[int, int]]) -> list[Arrays]:
+        """The duals of some of this rank's sequences, of each range from a first to before an end, between rounds."""
+        if not self._run.started:
+            self._start_blocks()
+        state, offsets = self._run.save_blocks(), self._run.dual_offsets()
+        return [
+            {"duals": state["duals"][offsets[first] : offsets[end]], "etas": state["etas"][first:end]}
+            for first, end in ranges
+        ]
+
+    def restore_duals(self, saved: Sequence[tuple[int, int, Arrays | None]]) -> None:
+        """Go on from duals that :meth:`duals` gave, before any work; every rank must call it.
+
+        ``saved`` has the ranges of this rank's sequences with their duals; without them a range is as at the start. The
+        weights become those of all duals, found by a confirming pass.
+        """
+        self._start()
+        state, offsets = self._run.save_blocks(), self._run.dual_offsets()
+        for first, end, arrays in saved:
+            if arrays is None:
+                continue
+            places = {"duals": slice(offsets[first], offsets[end]), "etas": slice(first, end)}
+            for name, place in places.items():
+                if arrays[name].shape != state[name][place].shape:
+                    raise ValueError("the saved duals are of other sequences; train anew.")
+                state[name][place] = arrays[name]
+        self._run.restore_blocks(state)
+        self.confirm(1.0)
+
+    def arrays(self) -> Arrays:
+        """Refused: a rank has a part of the state."""
+        raise TypeError(
+            "the state of a run on several ranks is not one array; give a folder for checkpoints, from which a run can "
+            "be resumed, or keep the weights."
+        )
+
+    def restore(self, arrays: Arrays) -> Run:
+        """Refused, as :meth:`arrays` is."""
+        raise TypeError("the state of a run on several ranks cannot be restored from arrays; resume from a checkpoint.")
+
+    def under_another_penalty(self, field: Any, seed: int) -> Run:
+        """A new run from the start."""
+        return self.solver.start(field, seed)
+
+
+# What is added up over the ranks at the end of a pass.
+_ENTROPIES, _RECORDED, _REMAINING, _UPDATES, _ORACLE_CALLS, _EVALUATIONS, _STEPS, _STALLED, _DIVERGED = range(9)
+_TOTALS = 9
+
+
+def _added(number: float, times: int) -> float:
+    """A number added up so many times, as ranks do it that have the same number."""
+    total = 0.0
+    for _ in range(times):
+        total += number
+    return total

@@ -27,6 +27,7 @@ __all__ = [
     "DropDocStart",
     "EmbeddingsFile",
     "Encoding",
+    "Engine",
     "Format",
     "FormatAsTrained",
     "InputFile",
@@ -41,6 +42,7 @@ __all__ = [
     "say",
 ]
 
+Engine = Enum("Engine", {"mpi": "mpi"}, type=str)
 DocStart = Enum("DocStart", {"drop": "drop", "keep": "keep"}, type=str)
 Syntax = Enum("Syntax", {"crfpp": "crfpp", "wapiti": "wapiti"}, type=str)
 SolverName = Enum("SolverName", {name: name for name in ("auto", *NAMES)}, type=str)  # type: ignore[misc]

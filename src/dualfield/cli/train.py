@@ -23,6 +23,7 @@ from dualfield.cli.options import (
     DropDocStart,
     EmbeddingsFile,
     Encoding,
+    Engine,
     Format,
     InputFile,
     Jobs,
@@ -83,6 +84,14 @@ def train(
     docstart: DropDocStart = DocStart.drop,
     encoding: Encoding = "utf-8",
     embeddings: EmbeddingsFile = None,
+    distributed: Annotated[
+        Engine | None, typer.Option(help="Share the folder FILE out among the processes that mpirun started.")
+    ] = None,
+    checkpoints: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Where processes leave their state, once a minute.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoints of an earlier run.")] = False,
+    time_limit: Annotated[float, typer.Option(help="Seconds that a process waits for the others.")] = 300.0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
     report: ReportFile = None,
     held_out: HeldOutFile = None,
@@ -104,14 +113,22 @@ def train(
 
     Example: dualfield train encoded-folder -o chunker.safetensors
 
+    Example: mpirun -n 8 dualfield train encoded-folder --distributed mpi -o chunker.safetensors
+
     Example: dualfield train train.txt --features chunking --embeddings train.npy --standardize -o chunker.safetensors
 
     Example: dualfield train train.crfsuite --format attributes --config options.toml -o chunker.safetensors
     """
     from dualfield.parameters import check_limits
 
-    check_writable(output)
     check_limits(tol, max_passes)
+    if distributed is None:
+        for name, asked in (("--checkpoints", checkpoints is not None), ("--resume", resume)):
+            if asked:
+                raise ValueError(
+                    f"{name} is for training on several processes; add --distributed mpi, or leave it out."
+                )
+        check_writable(output)
     if embeddings is not None and report is not None:
         raise ValueError("--report has no place for the embeddings of its sentences; leave one of the two out.")
     dense = None if embeddings is None else Embeddings(embeddings)
@@ -123,10 +140,19 @@ def train(
         given = {"--features": features, "--gazetteer": gazetteer, "--hash-bits": hash_bits, "--format": format}
         given |= {"--label-column": label_column, "--separator": separator, "--comment": comment}
         given["--device"] = device if device != "cpu" else None
-        given |= {"--embeddings": embeddings}
-        counts, crf = _trained_on_folder(
-            file, given | {"--report": report, "--held-out": held_out}, spec, training, jobs, verbose
-        )
+        given |= {"--embeddings": embeddings, "--report": report, "--held-out": held_out}
+        _check_options_of_folder(file, given | {"--jobs": jobs if distributed is not None and jobs > 1 else None})
+        if distributed is None:
+            counts, crf = _trained_on_folder(file, spec, training, jobs, verbose)
+        else:
+            from dualfield.cli.train_by_mpi import OnRanks, train_by_mpi
+
+            found = train_by_mpi(file, output, spec, training, OnRanks(checkpoints, resume, time_limit), quiet)
+            if found is None:
+                return
+            counts, crf = found
+    elif distributed is not None:
+        raise ValueError(f"--distributed needs a folder that dualfield encode has made; {file} is not one.")
     else:
         format = format or _recognised(file, separator, comment, encoding, quiet)
         layout = FileLayout(format, separator, comment, docstart.value)
@@ -190,20 +216,26 @@ def _check_device(solver: str, device: str) -> None:
     resolve(solver, Choice("oeg", "only to check"), device=device)
 
 
+def _check_options_of_folder(folder: str, options: dict[str, Any]) -> None:
+    """Refuse options that belong to a file, or to one process."""
+    for name, value in options.items():
+        if value and name == "--jobs":
+            raise ValueError("--jobs is for one process; leave it out, and let mpirun start more.")
+        if value:
+            raise ValueError(
+                f"{name} is for a file, and {folder} is a folder, whose data are encoded already; leave it out."
+            )
+
+
 def _trained_on_folder(
-    folder: str, options: dict[str, Any], spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool
+    folder: str, spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool
 ) -> tuple[dict[str, int], ChainModel]:
-    """The counts of a folder of partitions, and the model that it trains; refuses options that belong to a file."""
+    """The counts of a folder of partitions, and the model that it trains."""
     from dualfield.fields import PartitionedChain
     from dualfield.models.chain_model import ChainModel
     from dualfield.partitions import open_partitions
     from dualfield.reporting.training import solve_visibly
 
-    for name, value in options.items():
-        if value:
-            raise ValueError(
-                f"{name} is for a file, and {folder} is a folder, whose data are encoded already; leave it out."
-            )
     data = open_partitions(folder)
     if verbose:
         say(f"{data.n_sequences:,} sentences, {data.n_positions:,} tokens in {len(data)} partitions of {folder}")

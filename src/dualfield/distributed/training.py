@@ -13,13 +13,14 @@ from dualfield.distributed.checkpoints import Checkpoints
 from dualfield.distributed.share import Share
 from dualfield.driver import Callback, Progress, as_callbacks
 from dualfield.fields import DistributedChain
+from dualfield.fields.base import Choice
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
 from dualfield.parameters import check_limits
 from dualfield.random_state import check_random_state
 from dualfield.ranks import Communicator, PeerLost
 from dualfield.solution import Solution
-from dualfield.solvers import Solver, resolve
+from dualfield.solvers import Run, Solver, resolve
 from dualfield.solvers.distributed import DistributedRun
 from dualfield.solving import solve
 from dualfield.version import __version__
@@ -45,8 +46,8 @@ class Training(NamedTuple):
         return ChainModel(self.spec, training)._take(field, solution)
 
 
-class Interrupted(Exception):
-    """A peer was lost. ``duals`` has those of this rank's pieces, so that another run can go on from them."""
+class Interrupted(PeerLost):
+    """A rank was lost. ``duals`` has those of this rank's pieces, so that another run can go on from them."""
 
     def __init__(self, lost: PeerLost, duals: dict[str, Arrays]) -> None:
         super().__init__(str(lost))
@@ -105,7 +106,7 @@ def train_share(
     >>> solution.certificate, solution.primal == same.primal
     ('exact', True)
     """
-    check_limits(training.tol, training.max_passes)
+    communicator.together(lambda: _check(training))
     _check_versions(communicator)
     seed = communicator.broadcast(int(check_random_state(training.random_state).randint(np.iinfo(np.int32).max)))
     field = DistributedChain(
@@ -121,7 +122,7 @@ def train_share(
     if checkpoints is not None:
         _prepare(communicator, checkpoints, field)
     solver = resolve(training.solver, field.default_solver, None, "cpu")
-    solver.check(field)
+    communicator.together(lambda: solver.check(field))
     run = solver.start_to(field, seed, training.tol)
     watch = _Watch(communicator, share, as_callbacks(callbacks), checkpoints, stop)
     try:
@@ -134,18 +135,28 @@ def train_share(
         )
     except PeerLost as lost:
         raise Interrupted(lost, watch.duals(run) if isinstance(run, DistributedRun) else {}) from None
+    watch.save(run)
     solution.state = None
     return field, solution
+
+
+def _check(training: Training) -> None:
+    check_limits(training.tol, training.max_passes)
+    resolve(training.solver, Choice("oeg", "only to check the name"), None, "cpu")
 
 
 def _check_versions(communicator: Communicator) -> None:
     """Refuse ranks with different versions of the package, by name."""
     versions = communicator.all_gather(__version__)
-    for rank, version in enumerate(versions):
-        if version != versions[0]:
-            raise RuntimeError(
-                f"rank {rank} has dualfield {version}, and rank 0 has {versions[0]}; install one version everywhere."
-            )
+
+    def check() -> None:
+        for rank, version in enumerate(versions):
+            if version != versions[0]:
+                raise RuntimeError(
+                    f"rank {rank} has dualfield {version}, and rank 0 has {versions[0]}; install the same on all."
+                )
+
+    communicator.together(check)
 
 
 def _prepare(communicator: Communicator, checkpoints: Checkpoints, field: DistributedChain) -> None:
@@ -184,16 +195,16 @@ class _Watch:
         stop = self._stop() or any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
         due = self._checkpoints is not None and time.monotonic() - self._saved_at >= self._checkpoints.seconds
         stops, dues = self._ranks.all_reduce(np.array([stop, due], np.int64))
-        if self._checkpoints is not None and (dues or stops):
-            self._save(progress.run)
+        if dues:
+            self.save(progress.run)
         return bool(stops)
 
-    def _save(self, run: Any) -> None:
-        checkpoints, duals = self._checkpoints, self.duals(run) if isinstance(run, DistributedRun) else {}
-        assert checkpoints is not None
-        for name, arrays in duals.items():
-            checkpoints.save(name, arrays)
-        self._saved_at = time.monotonic()
+    def save(self, run: Run) -> None:
+        """Leave the duals of this rank's pieces in the folder of checkpoints, if there is one."""
+        if self._checkpoints is not None and isinstance(run, DistributedRun):
+            for name, arrays in self.duals(run).items():
+                self._checkpoints.save(name, arrays)
+            self._saved_at = time.monotonic()
 
     def blocks(self, k: int) -> tuple[int, int]:
         """The sequences of piece k: from the first to before the second."""

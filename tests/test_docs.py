@@ -35,6 +35,8 @@ LINKED = {
     },
 }
 NO_PYTORCH = "PyTorch, of the extra dualfield[torch], is not installed"
+NO_DASK = "Dask, of the extra dualfield[dask], is not installed"
+NO_MPI = "mpi4py, of the extra dualfield[mpi], is not installed"
 MODULES = [
     "dualfield",
     *(
@@ -57,6 +59,10 @@ def test_the_examples_of_a_module_run(name: str, tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     if name.startswith(("dualfield.torch.", "dualfield.cuda.")):
         pytest.importorskip("torch", reason=NO_PYTORCH)
+    if name.startswith("dualfield.distributed.dask."):
+        pytest.importorskip("distributed", reason=NO_DASK)
+    if name == "dualfield.distributed.mpi":
+        pytest.importorskip("mpi4py", reason=NO_MPI)
     report = io.StringIO()
     with redirect_stdout(report), redirect_stderr(io.StringIO()):
         failed, _ = doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
@@ -80,6 +86,10 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     text = TEXTS[page]
     if "from dualfield.torch import" in text:
         pytest.importorskip("torch", reason=NO_PYTORCH)
+    if "from dualfield.distributed.dask import" in text:
+        pytest.importorskip("distributed", reason=NO_DASK)
+    if "--distributed mpi" in text:
+        pytest.importorskip("mpi4py", reason=NO_MPI)
     printed: list[tuple[int, str]] = []
 
     def note(*values: object, **options: Any) -> None:

@@ -221,6 +221,11 @@ void bind_common_state(nb::module_& m) {
                          const Exclusive only(&common);
                          return common.acceleration.kappa();
                      })
+        .def("save_acceleration", [](CommonState& common) { return save_archive(common, &CommonState::archive); })
+        .def(
+            "restore_acceleration",
+            [](CommonState& common, const nb::dict& state) { restore_archive(common, state, &CommonState::archive); },
+            "state"_a)
         .def(
             "gathered",
             [](CommonState& common) {

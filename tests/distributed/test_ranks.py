@@ -126,10 +126,10 @@ def test_the_certificate_does_not_depend_on_how_many_ranks_there_are() -> None:
 
         with pytest.raises(Interrupted) as interrupted:
             train_share(ranks, ours, Training(ChainSpec(), tol=1e-9, random_state=0), stop=after(3, lost))
-        kept.update(interrupted.value.duals)
+        kept.update(interrupted.value.state)
 
     run_in_threads(2, stopped)
-    assert sorted(kept) == [f"piece-{k}" for k in range(6)]
+    assert sorted(kept) == ["acceleration", *(f"piece-{k}" for k in range(6))]
 
     def confirmed(ranks: Communicator) -> tuple[float, float]:
         ours = share(ranks, 6)
@@ -138,7 +138,7 @@ def test_the_certificate_does_not_depend_on_how_many_ranks_there_are() -> None:
         )
         run = OEG().start_to(field, 0, 1e-9)
         bounds = ours.bounds.tolist()
-        run.restore_duals([(bounds[k], bounds[k + 1], kept[name]) for k, name in enumerate(ours.names)])
+        run.restore([(bounds[k], bounds[k + 1], kept[name]) for k, name in enumerate(ours.names)], kept["acceleration"])
         return run.bound.primal, run.bound.dual
 
     alone = confirmed(Alone())

@@ -52,6 +52,9 @@ class CommonState {
         return {found.excess, found.dual};
     }
 
+    // What acceleration knows, for a run that goes on from saved duals; a confirming pass then finds the weights.
+    void archive(Archive& archive) { acceleration.archive(archive); }
+
     // A confirming pass: the runs of all partitions gather, then judge, and then there is a certificate.
     void begin_confirmation() {
         Team team(threads_);

@@ -1,5 +1,7 @@
 """The duals of a run in a folder, a file for each piece, from which a run of other ranks can go on.
 
+Beside them is what acceleration knows, in a file of its own.
+
 Any duals give a true certificate, since the weights are always those of all duals. So the files need not come from the
 same moment: each is written whole or not at all, and the last one of each piece counts. ``problem.json`` says which
 problem they belong to.
@@ -17,12 +19,12 @@ import numpy.typing as npt
 from dualfield.fields import DistributedChain
 from dualfield.io.atomic import PathLike, atomic_write
 
-__all__ = ["Checkpoints"]
+__all__ = ["ACCELERATION", "Checkpoints"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 _PROBLEM = "problem.json"
 _FORMAT, _VERSION = "dualfield checkpoints", 1
-_ARRAYS = ("duals", "etas")
+ACCELERATION = "acceleration"  # the name of what all ranks know alike
 
 
 class Checkpoints:
@@ -76,14 +78,14 @@ class Checkpoints:
     def save(self, piece: str, arrays: Arrays) -> None:
         """Keep the duals of a piece in the place of earlier ones."""
         with atomic_write(self._path(piece), "wb") as file:
-            np.savez(file, duals=arrays["duals"], etas=arrays["etas"])
+            np.savez(file, allow_pickle=False, **arrays)
 
     def load(self, piece: str) -> Arrays | None:
         """The duals of a piece; None where it has left none."""
         path = self._path(piece)
         try:
             with np.load(path, allow_pickle=False) as found:
-                return {name: found[name] for name in _ARRAYS}
+                return {name: found[name] for name in found.files}
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever a damaged archive makes its readers raise

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dualfield.distributed.checkpoints import Checkpoints
+from dualfield.distributed.checkpoints import ACCELERATION, Checkpoints
 from dualfield.distributed.share import Share
 from dualfield.driver import Callback, Progress, as_callbacks
 from dualfield.fields import DistributedChain
@@ -47,11 +47,11 @@ class Training(NamedTuple):
 
 
 class Interrupted(PeerLost):
-    """A rank was lost. ``duals`` has those of this rank's pieces, so that another run can go on from them."""
+    """A rank was lost. ``state`` has what this rank knows, so that another run can go on from it."""
 
-    def __init__(self, lost: PeerLost, duals: dict[str, Arrays]) -> None:
+    def __init__(self, lost: PeerLost, state: dict[str, Arrays]) -> None:
         super().__init__(str(lost))
-        self.duals = duals
+        self.state = state
 
 
 def train_share(
@@ -79,7 +79,7 @@ def train_share(
     checkpoints : Checkpoints, optional
         Where the duals of this rank's pieces go at the end of a pass, when it is time.
     kept : mapping of str to arrays, optional
-        Duals of some pieces to begin at; they come before those of a checkpoint.
+        What :class:`Interrupted` had of some pieces; it comes before what a checkpoint has.
     stop : callable
         Asked after every pass whether to end the run.
 
@@ -127,14 +127,15 @@ def train_share(
     watch = _Watch(communicator, share, as_callbacks(callbacks), checkpoints, stop)
     try:
         if isinstance(run, DistributedRun):
-            saved = {name: _saved(name, checkpoints, kept) for name in share.names}
+            saved = {name: _saved(name, checkpoints, kept) for name in (*share.names, ACCELERATION)}
             if communicator.any(any(arrays is not None for arrays in saved.values())):
-                run.restore_duals([(*watch.blocks(k), saved[name]) for k, name in enumerate(share.names)])
+                pieces = [(*watch.blocks(k), saved[name]) for k, name in enumerate(share.names)]
+                run.restore(pieces, saved[ACCELERATION])
         solution = solve(
             field, solver, training.tol, training.max_passes, callbacks=watch, state=run, random_state=seed
         )
     except PeerLost as lost:
-        raise Interrupted(lost, watch.duals(run) if isinstance(run, DistributedRun) else {}) from None
+        raise Interrupted(lost, watch.state(run) if isinstance(run, DistributedRun) else {}) from None
     watch.save(run)
     solution.state = None
     return field, solution
@@ -202,8 +203,9 @@ class _Watch:
     def save(self, run: Run) -> None:
         """Leave the duals of this rank's pieces in the folder of checkpoints, if there is one."""
         if self._checkpoints is not None and isinstance(run, DistributedRun):
-            for name, arrays in self.duals(run).items():
-                self._checkpoints.save(name, arrays)
+            for name, arrays in self.state(run).items():
+                if name != ACCELERATION or self._ranks.rank == 0:
+                    self._checkpoints.save(name, arrays)
             self._saved_at = time.monotonic()
 
     def blocks(self, k: int) -> tuple[int, int]:
@@ -211,8 +213,8 @@ class _Watch:
         first, end = self._share.bounds[k : k + 2].tolist()
         return first, end
 
-    def duals(self, run: DistributedRun) -> dict[str, Arrays]:
-        """The duals of each piece of this rank."""
-        return dict(
-            zip(self._share.names, run.duals([self.blocks(k) for k in range(len(self._share.names))]), strict=True)
-        )
+    def state(self, run: DistributedRun) -> dict[str, Arrays]:
+        """The duals of each piece of this rank, and what acceleration knows."""
+        acceleration, names = run.acceleration(), self._share.names
+        duals = run.duals([self.blocks(k) for k in range(len(names))])
+        return {**dict(zip(names, duals, strict=True)), ACCELERATION: acceleration}

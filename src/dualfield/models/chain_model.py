@@ -45,10 +45,21 @@ _OF_STANDARDISED = "This is of the problem with standardised columns; the weight
 class ChainProblem(Protocol):
     """What a model takes over from the problem that was solved."""
 
-    classes: npt.NDArray[Any]
-    layout: ChainLayout
-    l1: float
-    standard: Standard | None
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        """The labels."""
+
+    @property
+    def layout(self) -> ChainLayout:
+        """Where the weights are."""
+
+    @property
+    def l1(self) -> float:
+        """The l1 penalty."""
+
+    @property
+    def standard(self) -> Standard | None:
+        """How dense columns were standardised."""
 
     @property
     def encoded(self) -> Encoded:

@@ -44,7 +44,7 @@ class DistributedRun(MarginalsRun):
     evaluations_column: ClassVar[str] = "trials"
     updates_within_passes: ClassVar[bool] = False
 
-    def __init__(self, solver: DualSolver, field: Field, seed: int, single: bool, fine: bool) -> None:
+    def __init__(self, solver: DualSolver, field: Field, seed: int, tol: float) -> None:
         super().__init__(solver, field, None)
         if solver.n_jobs not in (None, 1):
             raise ValueError(
@@ -54,7 +54,8 @@ class DistributedRun(MarginalsRun):
         what = f"{field.dimension:,} weights and what goes with them, on each rank,"
         check_memory(vectors * field.dimension, what, "have fewer attributes, such as by a larger min_count")
         self._ranks = self.field.communicator
-        self._exchanged: Any = np.float64 if fine else np.float32
+        self._exchanged: Any = np.float64 if tol < FINE else np.float32
+        self._single = solver.single(self.field.share, tol)
         self._common = _core.CommonState(
             l1=float(field.l1),
             l2=float(field.l2),
@@ -64,8 +65,8 @@ class DistributedRun(MarginalsRun):
             seed=seed,
             threads=1,
         )
-        self._run = replace(solver, n_jobs=1).bind(self.field.share, seed + _OTHER_SEED * self._ranks.rank, single)
         seed_of_rank = seed + _OTHER_SEED * self._ranks.rank
+        self._run = replace(solver, n_jobs=1).bind(self.field.share, seed_of_rank, self._single)
         if not self._run.join(seed_of_rank, EXCHANGES, self._ranks.size, *self.field.owners()):
             raise TypeError(f"{solver.name} cannot share out the weights of {field.name}; use solver='lbfgs'.")
         self._rounds = 0  # of the pass that have been done
@@ -203,6 +204,10 @@ class DistributedRun(MarginalsRun):
         exchanged, size = "float32" if self._exchanged is np.float32 else "float64", self._ranks.size
         return f"On {size} ranks, which exchanged changes of weights in {exchanged}" if size > 1 else "On one rank"
 
+    @property
+    def remark(self) -> str:
+        return "duals in float32 end early under weak penalties; memory='float64' goes on" if self._single else ""
+
     def duals(self, ranges: Sequence[tuple[int, int]]) -> list[Arrays]:
         """The duals of some of this rank's sequences, of each range from a first to before an end, between rounds."""
         if not self._run.started:
@@ -213,11 +218,22 @@ class DistributedRun(MarginalsRun):
             for first, end in ranges
         ]
 
-    def restore_duals(self, saved: Sequence[tuple[int, int, Arrays | None]]) -> None:
-        """Go on from duals that :meth:`duals` gave, before any work; every rank must call it.
+    def acceleration(self) -> Arrays:
+        """What acceleration knows, the same on all ranks; between passes, or when nothing goes on."""
+        if self._rounds > 0:
+            self._run.give_back(self._common)
+            self._rounds = 0
+        found: Arrays = self._common.save_acceleration()
+        return found
+
+    def restore(  # type: ignore[override]
+        self, saved: Sequence[tuple[int, int, Arrays | None]], acceleration: Arrays | None
+    ) -> None:
+        """Go on from what :meth:`duals` and :meth:`acceleration` gave, before any work; every rank must call it.
 
         ``saved`` has the ranges of this rank's sequences with their duals; without them a range is as at the start. The
-        weights become those of all duals, found by a confirming pass.
+        weights become those of all duals, found by a confirming pass. Acceleration goes on from the first rank that
+        knows some.
         """
         self._start()
         state, offsets = self._run.save_blocks(), self._run.dual_offsets()
@@ -230,7 +246,21 @@ class DistributedRun(MarginalsRun):
                     raise ValueError("the saved duals are of other sequences; train anew.")
                 state[name][place] = arrays[name]
         self._run.restore_blocks(state)
+        self._restore_acceleration(acceleration)
         self.confirm(1.0)
+
+    def _restore_acceleration(self, own: Arrays | None) -> None:
+        known = self._ranks.all_gather(own is not None)
+        if not any(known):
+            return
+        giver = known.index(True)
+        mine: Arrays = self._common.save_acceleration()
+        if self._ranks.rank == giver:
+            assert own is not None
+            mine = {name: np.asarray(own[name], array.dtype).reshape(array.shape) for name, array in mine.items()}
+        else:
+            mine = {name: np.zeros_like(array) for name, array in mine.items()}
+        self._common.restore_acceleration({name: self._ranks.all_reduce(array) for name, array in mine.items()})
 
     def arrays(self) -> Arrays:
         """Refused: a rank has a part of the state."""
@@ -238,10 +268,6 @@ class DistributedRun(MarginalsRun):
             "the state of a run on several ranks is not one array; give a folder for checkpoints, from which a run can "
             "be resumed, or keep the weights."
         )
-
-    def restore(self, arrays: Arrays) -> Run:
-        """Refused, as :meth:`arrays` is."""
-        raise TypeError("the state of a run on several ranks cannot be restored from arrays; resume from a checkpoint.")
 
     def under_another_penalty(self, field: Any, seed: int) -> Run:
         """A new run from the start."""

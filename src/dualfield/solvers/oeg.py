@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from dualfield.fields import Field
 from dualfield.solvers.base import Run, compiled
-from dualfield.solvers.distributed import FINE, DistributedRun
+from dualfield.solvers.distributed import DistributedRun
 from dualfield.solvers.dual import FINEST, DualRun, DualSolver, one_of
 from dualfield.solvers.expectation import ExpectationRun
 from dualfield.solvers.partitioned import PartitionedRun
@@ -87,11 +87,11 @@ class OEG(DualSolver):
 
     def start_to(self, field: Field, seed: int, tol: float) -> Run:
         """Bind to a field; the first slices of work make the start."""
-        coarse = self.memory == "float32" or (self.memory == "auto" and tol >= FINEST)
         if field.partitioned:
+            coarse = self.memory == "float32" or (self.memory == "auto" and tol >= FINEST)
             return PartitionedRun(self, field, seed, coarse)
         if field.communicator is not None:
-            return DistributedRun(self, field, seed, coarse, fine=tol < FINE)
+            return DistributedRun(self, field, seed, tol)
         if not field.convex:
             return ExpectationRun(self, field, seed, tol)
         return OEGRun(self, field, seed, self.single(field, tol))

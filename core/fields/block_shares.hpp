@@ -50,7 +50,8 @@ class BlockShares {
                 Team& team)
         : data_(data), bounds_(std::move(bounds)), classes_(rounds.last_class + 1), mine_(workers()) {
         const Index attributes = data.count;
-        if (elsewhere && (std::ssize(elsewhere->owners) != attributes || std::ssize(elsewhere->occurrences) != attributes))
+        if (elsewhere &&
+            (std::ssize(elsewhere->owners) != attributes || std::ssize(elsewhere->occurrences) != attributes))
             throw std::invalid_argument("the numbers of owners do not fit the attributes");
         std::vector<std::vector<std::int32_t>> counts(workers());  // how often a worker's blocks have each attribute
         each_worker(team, [&](Index w) { counts[w] = occurrences(w); });
@@ -68,8 +69,7 @@ class BlockShares {
         });
         for (Index a = 0; a < attributes; ++a)
             if (kinds[a] >= 0)
-                owners_[kinds[a]] +=
-                    static_cast<double>(elsewhere ? elsewhere->owners[a] : owners_of(a, counts).first);
+                owners_[kinds[a]] += static_cast<double>(elsewhere ? elsewhere->owners[a] : owners_of(a, counts).first);
         each_worker(team, [&](Index w) { number(w, kinds, counts[w]); });
         indices_.resize(data.indptr[data.offsets[bounds_.back()]]);
         each_worker(team, [&](Index w) { renumber(w, counts[w]); });

@@ -111,9 +111,9 @@ concept PartedField =
 // *area*: see block_shares.hpp.
 template <class F>
 concept SharedOutField =
-    Field<F> && requires(const F& field, const typename F::Shares& shares, Index i, const double* input, double* output,
-                         std::vector<Index> bounds, Rounds rounds, const Elsewhere* elsewhere, Team& team,
-                         std::uint8_t* touched) {
+    Field<F> &&
+    requires(const F& field, const typename F::Shares& shares, Index i, const double* input, double* output,
+             std::vector<Index> bounds, Rounds rounds, const Elsewhere* elsewhere, Team& team, std::uint8_t* touched) {
         { field.may_be_shared_out() } -> std::same_as<bool>;
         // Worker w gets the blocks bounds[w] to bounds[w + 1].
         { field.share_out(bounds, rounds, elsewhere, team) } -> std::same_as<std::unique_ptr<typename F::Shares>>;

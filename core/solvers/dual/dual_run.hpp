@@ -450,14 +450,13 @@ class DualRun {
     template <class Work>
     Index take_steps(Work&& work) {
         up_to_date_ = false;
-        const Index size = work(
-            [this]<int Step>(Index i) DUALFIELD_INLINE { this->template prefetch<Step>(i); },
-            [this](Visit& visit, Index member) {
-                visit.step = {0.0, entropy_[visit.block()], 0.0, 0.0, 0.0};
-                method().propose(visit.block(), workers_[member], visit);
-            },
-            [this](const Found<Note>& found, Index worker) { record(found, tallies_[worker]); },
-            [this](Index block, const Note& note) { method().committed(block, note); });
+        const Index size = work([this]<int Step>(Index i) DUALFIELD_INLINE { this->template prefetch<Step>(i); },
+                                [this](Visit& visit, Index member) {
+                                    visit.step = {0.0, entropy_[visit.block()], 0.0, 0.0, 0.0};
+                                    method().propose(visit.block(), workers_[member], visit);
+                                },
+                                [this](const Found<Note>& found, Index worker) { record(found, tallies_[worker]); },
+                                [this](Index block, const Note& note) { method().committed(block, note); });
         take_tallies();
         updates_ += size;
         return size;

@@ -66,7 +66,7 @@ class Damping {
     }
 
    private:
-    static constexpr double kForget = 0.3, kLeast = 0.2;
+    static constexpr double kForget = 0.3, kLeast = 0.35;
 
     struct Class {
         double of_sum = 0.0, sum_of = 0.0;

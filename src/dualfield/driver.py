@@ -55,7 +55,12 @@ Callback = Callable[[Progress], object]
 
 def as_callbacks(given: Iterable[Callback] | Callback) -> tuple[Callback, ...]:
     """Callbacks, of which one may be given by itself."""
-    return (given,) if callable(given) else tuple(given)
+    listed = (given,) if callable(given) or not isinstance(given, Iterable) else tuple(given)
+    for number, callback in enumerate(listed):
+        if not callable(callback):
+            place = f"callbacks[{number}]" if isinstance(given, Iterable) else "callbacks"
+            raise TypeError(f"{place} is {callback!r:.60}; expected a function of a Progress, or a list of functions.")
+    return listed
 
 
 class Drive:

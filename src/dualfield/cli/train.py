@@ -36,6 +36,7 @@ from dualfield.cli.options import (
 from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
 from dualfield.cli.spec_options import with_spec_options
 from dualfield.cli.wording import in_options
+from dualfield.counted import counted
 from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.models.recipe import FileLayout, Recipe
@@ -148,7 +149,7 @@ def train(
         plan = plan_report(report, held_out, file, data, encoding)
         data = data._replace(tokens=None)  # whoever needs them has them
         if not quiet:
-            say(f"{len(data.X):,} sentences, {data.X.n_positions:,} tokens read from {file}")
+            say(f"{counted(len(data.X), 'sentence')}, {counted(data.X.n_positions, 'token')} read from {file}")
             if isinstance(data.source, Recipe) and not data.source.template.transitions:
                 say("The template has no plain bigram line; label pairs have weights all the same.")
         counts = {"sequences": len(data.X), "positions": data.X.n_positions}
@@ -206,7 +207,8 @@ def _trained_on_folder(
             )
     data = open_partitions(folder)
     if verbose:
-        say(f"{data.n_sequences:,} sentences, {data.n_positions:,} tokens in {len(data)} partitions of {folder}")
+        read = f"{counted(data.n_sequences, 'sentence')}, {counted(data.n_positions, 'token')}"
+        say(f"{read} in {counted(len(data), 'partition')} of {folder}")
     field = PartitionedChain.of_spec(spec, data)
     solution = solve_visibly(field, bar=verbose, n_jobs=jobs, **training)
     solution.state = None
@@ -240,7 +242,7 @@ def _say_outcome(crf: ChainModel, output: str, report: str, quiet: bool) -> None
         if solution.status != "converged":
             say(f"Warning: {in_options(solution.message)}")
         return
-    say(f"{sizes(crf)}, {len(crf.classes_)} labels, {len(crf.weights_):,} weights")
+    say(f"{sizes(crf)}, {len(crf.classes_)} labels, {counted(len(crf.weights_), 'weight')}")
     say(in_options(solution.message))
     say(f"{solution.cpu_seconds:.1f} s of CPU time; {os.path.getsize(output) / 1e6:.1f} MB written to {output}")
     if report:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualfield.calibration import Outcomes, Threshold, choose_threshold, outcomes, reliability
+from dualfield.counted import counted
 from dualfield.inspection import top_bigrams, top_weights, transitions
 from dualfield.io import atomic_write, check_writable
 from dualfield.metrics import ChunkScores, Score, are_chunk_tags, chunk_scores, token_accuracy
@@ -173,7 +174,7 @@ def _environment() -> Any:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(number=_number, percent=_percent, signed=lambda value: f"{value:+.2f}".replace("-", "−"))
+    environment.filters.update(counted=counted, number=_number, percent=_percent, signed=_signed)
     return environment
 
 
@@ -343,6 +344,11 @@ def _scores(crf: ChainModel, scored: Scored) -> Scores:
         n_wrong=int((scored.true_codes != scored.found_codes).sum()),
         mistakes=mistakes(crf, scored),
     )
+
+
+def _signed(value: float) -> str:
+    """A weight, with its sign."""
+    return f"{value:+.2f}".replace("-", "−")
 
 
 def _number(value: float) -> str:

@@ -177,6 +177,8 @@ def _as_sequence(number: int, sequence: Any) -> Any:
         not isinstance(sequence, Iterable) and not hasattr(sequence, "__array__")
     ):
         hint = "wrap the one position it is as [position]" if isinstance(sequence, Mapping) else "wrap each in a list"
+        if isinstance(sequence, str):
+            hint = "if X is the words of one sentence, give [[[word] for word in X]], and its labels as [y]"
         raise TypeError(
             f"sequence {number} is of type {type(sequence).__name__}; expected {_EXPECTED_SEQUENCE}; {hint}."
         )

@@ -92,8 +92,7 @@ class Curvature {
     static constexpr Index kBlock = 8192;
 
     struct Pair {
-        std::unique_ptr<float[]> s,
-            y;  // uninitialised: the threads write them first, so each part is near its thread
+        std::unique_ptr<float[]> s, y;  // uninitialised: each thread writes its part first
         double unit_s = 1.0, unit_y = 1.0;
     };
     struct Filled {

@@ -1,4 +1,4 @@
-"""What commands say to other programs: one JSON object on standard output, numbers that are not known as null."""
+"""The output of commands for other programs: one JSON object on standard output. An unknown number is null."""
 
 from __future__ import annotations
 

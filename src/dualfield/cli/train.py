@@ -1,7 +1,7 @@
 """``dualfield train``: one call of :func:`~dualfield.solve` on a file.
 
-The options that say what the model is are those of :class:`~dualfield.models.ChainSpec`. The estimator itself stays
-out, and scikit-learn with it, which would weigh more than many a training set.
+The options of the model are those of :class:`~dualfield.models.ChainSpec`. The estimator is not imported, since it
+brings scikit-learn, whose import takes longer than training on a small file.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def train(
             data = data._replace(X=dense.beside(data.X))
             dense.finish()
         plan = plan_report(report, held_out, file, data, encoding)
-        data = data._replace(tokens=None)  # whoever needs them has them
+        data = data._replace(tokens=None)  # the plan of the report has them, if there is one
         if not quiet:
             say(f"{counted(len(data.X), 'sentence')}, {counted(data.X.n_positions, 'token')} read from {file}")
             if isinstance(data.source, Recipe) and not data.source.template.transitions:
@@ -166,7 +166,7 @@ def train(
 
 
 def _recognised(file: str, separator: str | None, comment: str | None, encoding: str, quiet: bool) -> str:
-    """The format that a file seems to have; only column files have a separator or a sign of comments of their own."""
+    """The format of a file, guessed. A separator or a comment sign means a column file: no other format has them."""
     if separator is not None or comment is not None:
         return "columns"
     found = recognised(file, encoding) or "columns"
@@ -194,7 +194,7 @@ def _check_device(solver: str, device: str) -> None:
 def _trained_on_folder(
     folder: str, options: dict[str, Any], spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool
 ) -> tuple[dict[str, int], ChainModel]:
-    """The counts of a folder of partitions, and the model that it trains; refuses options that belong to a file."""
+    """Train on a folder of partitions; returns its counts and the model. Refuses options that are for files."""
     from dualfield.fields import PartitionedChain
     from dualfield.models.chain_model import ChainModel
     from dualfield.partitions import open_partitions
@@ -220,7 +220,7 @@ def _trained_on_folder(
 def _trained(
     data: Labelled, spec: ChainSpec, training: dict[str, Any], machine: dict[str, Any], verbose: bool
 ) -> ChainModel:
-    """What ``ChainCRF.fit`` does, as the plain model."""
+    """Train as ``ChainCRF.fit`` does, and return the plain model."""
     from dualfield.fields import Chain
     from dualfield.models.chain_model import ChainModel
     from dualfield.reporting.training import solve_visibly

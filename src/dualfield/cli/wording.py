@@ -1,4 +1,4 @@
-"""Sentences of the package name Python's parameters; on the command line they name its options."""
+"""Turns parameters of Python in a message, such as ``max_passes=3``, into options: ``--max-passes 3``."""
 
 from __future__ import annotations
 

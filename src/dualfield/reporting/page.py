@@ -214,7 +214,7 @@ def _certificate(solution: Solution) -> dict[str, Any]:
 
 
 def _beside(value: float, gap: float) -> str:
-    """A value with as many digits as it takes to see a gap."""
+    """A value with enough digits to show a gap of this size."""
     digits = max(0, 1 - math.floor(math.log10(gap))) if gap > 0 else 6
     return f"{value:,.{min(digits, 12)}f}".replace("-", "−")
 
@@ -262,7 +262,7 @@ def _any(series: Series) -> bool:
 
 
 def _description(what: str, series: list[Series], unit: str) -> str:
-    """What a chart shows, for those who do not see it."""
+    """What a chart shows, in words for people who cannot see it."""
     parts = [f"{what}, logarithmic scale."]
     for one in series:
         seen = [(x, y) for x, y in one.points if math.isfinite(y) and y > 0]
@@ -289,7 +289,7 @@ def _history(solution: Solution) -> dict[str, Any] | None:
 
 
 def _parameters(crf: ChainModel) -> dict[str, Any]:
-    """As an estimator has them, or as a plain model remembers them."""
+    """The parameters of an estimator, or those that a plain model was trained with."""
     parameters: dict[str, Any] = getattr(crf, "get_params", crf._plain_parameters)()
     return parameters
 

@@ -1,4 +1,4 @@
-"""Solving in view of a person: a progress bar on the way, and a warning where the result is not what was asked for."""
+"""A call of ``solve`` with a progress bar, and a warning if the result is not what was asked for."""
 
 from __future__ import annotations
 

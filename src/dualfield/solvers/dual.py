@@ -1,4 +1,4 @@
-"""What the dual methods share, parameters and runs; the compiled side is ``core/solvers/dual/dual_run.hpp``."""
+"""The common part of the dual methods, parameters and runs; the compiled side is ``core/solvers/dual/dual_run.hpp``."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class DualSolver(Solver):
         )
 
     def _options(self, field: Field, seed: int, single: bool) -> dict[str, Any]:
-        """What the compiled run of every method on the dual is told; ``single``: duals in single precision."""
+        """The options of the compiled run of every method on the dual; ``single``: duals in single precision."""
         threads = min(thread_count(self.n_jobs, self.name), max(1, field.n_blocks // LEAST_BLOCKS_OF_A_THREAD))
         working = LEAST_WORKERS <= threads <= field.n_blocks // LEAST_BLOCKS_OF_A_WORKER and field.centre is None
         return {
@@ -157,7 +157,7 @@ class DualRun(MarginalsRun):
         return True
 
     def _watch_precision(self) -> None:
-        """Where "auto" chose float32 and that turns out to be too coarse, go on in float64, if there is room."""
+        """If "auto" chose float32 and that proves too coarse, go on in float64, if there is memory for it."""
         if not self.single or self.solver.memory != "auto":
             return
         progress = self._estimated_gap < 0.9 * self._least_gap

@@ -124,7 +124,7 @@ class Drive:
         )
 
     def _last_finite_weights(self) -> npt.NDArray[np.float64]:
-        """Those of the run, as solvers promise; zero, where all it began with has left floating point."""
+        """The weights of the run, which solvers keep finite; zeros if even the start was not."""
         weights = self.run.weights()
         return weights if np.isfinite(weights).all() else np.zeros_like(weights)
 

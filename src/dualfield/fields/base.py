@@ -1,4 +1,4 @@
-"""What every field has in common: a compiled problem, and a list of what it offers to solvers."""
+"""The base class of fields: a compiled problem, and a list of the abilities that solvers may ask for."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Field(ABC):
         return f"<{self.name}: {', '.join(first)} and {last}; {penalties}{about}>"
 
     def _sizes(self) -> dict[str, int]:
-        """What there is of the problem, and how many of each."""
+        """The sizes of the problem: a noun in the singular and how many."""
         return {"block": self.n_blocks, "weight": self.dimension}
 
     def core_with(self, needs: frozenset[str]) -> Any:

@@ -1,4 +1,4 @@
-"""From graphs as people have them, tuples of arrays, to what the core takes: :func:`encode_graphs`."""
+"""From graphs given as tuples of arrays to the arrays of the core: :func:`encode_graphs`."""
 
 from __future__ import annotations
 

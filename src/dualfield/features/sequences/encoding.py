@@ -1,7 +1,7 @@
-"""From what people have to what the core takes: :func:`encode`.
+"""From sequences in any form to the arrays of the core: :func:`encode`.
 
-This file finds out in which form the data comes, says where it is not of one form, and hands it to the
-encoder of that form: :mod:`~dualfield.features.sequences.attributes` for dicts and lists of strings,
+This module finds out the form of the data, refuses data of mixed forms with the place, and calls the encoder of the
+form: :mod:`~dualfield.features.sequences.attributes` for dicts and lists of strings,
 :mod:`~dualfield.features.sequences.arrays` for matrices.
 """
 

@@ -1,7 +1,7 @@
-"""The tables of other programs' model formats: ``ChainModel.export`` and the commands go by them.
+"""Tables of other programs' model formats, for ``ChainModel.export`` and the commands.
 
-A format has a line: its name, and the function of :mod:`dualfield.models` that writes or reads it, which is imported
-when somebody asks for it. What is read is known by its first bytes.
+Each format has a line with the function of :mod:`dualfield.models` that writes or reads it. The function is imported
+when it is needed. A format to read is recognised by its first bytes.
 """
 
 from __future__ import annotations

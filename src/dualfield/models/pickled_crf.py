@@ -1,8 +1,8 @@
 """Pickled ``sklearn_crfsuite.CRF`` objects, read as a model without running what the pickle says.
 
-A pickle is a program: it names classes and functions, and calls them. Here every name it may give stands for an inert
-object that keeps what it is told and does nothing. Names that such pickles do not have are refused. What is wanted of
-the object is one string of bytes, its model in CRFsuite's format, which :mod:`~dualfield.models.crfsuite_model` reads.
+A pickle is a program: it names classes and functions, and calls them. Here every allowed name stands for an inert
+object, which stores its arguments and does nothing. Other names are refused. Only one string of bytes is taken from the
+object, its model in CRFsuite's format, which :mod:`~dualfield.models.crfsuite_model` reads.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "epsilon": Parameter(0.0, _MEAN_LOSS),
     },
 }
-_MANY_PASSES = 10_000  # enough where nobody says how many
+_MANY_PASSES = 10_000  # enough, if no number is given
 _GAP_OF_DELTA = 100.0  # CRFsuite's default delta is then ChainCRF's default tol
 
 # With c1, CRFsuite is often percents from the optimum when its iterations are over. A model of ours must not be worse,
@@ -102,7 +102,7 @@ class Asked(NamedTuple):
     model: ChainCRF  # the estimator that trains the same objective
     min_freq: float
     stops: tuple[Callback, ...]  # rules of CRFsuite that end training
-    passes_wanted: bool  # whether somebody said how many passes there may be
+    passes_wanted: bool  # whether the user gave a limit of passes
 
 
 def asked(algorithm: str, given: Mapping[str, Any], name_of: Callable[[str], str] = lambda name: name) -> Asked:
@@ -165,7 +165,7 @@ def _solver(values: _Values) -> Solver | str:
 
 
 class _Values:
-    """Parameters that were given, or their defaults, as numbers that make sense."""
+    """The given parameters or their defaults, as checked numbers."""
 
     def __init__(self, algorithm: str, given: Mapping[str, Any], name_of: Callable[[str], str]) -> None:
         self.algorithm, self.name_of, self._given = algorithm, name_of, given

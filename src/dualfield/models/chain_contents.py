@@ -131,7 +131,7 @@ def _spec(plain: Any) -> ChainSpec:
     costs = costs_of_plain(plain)
     check_costs(costs.get("class_weight"), costs.get("costs"))
     solver = plain["solver"]
-    # Which methods and options there are is for the estimator to say, which makes an object of them.
+    # Names of solvers and their options are checked by the estimator, when it makes the solver.
     if type(solver["name"] if isinstance(solver, dict) else solver) is not str:
         raise ValueError(f"its solver {solver!r} is unknown")
     options = {name: plain[name] for name in ChainSpec._fields if name in plain}  # early files lack some

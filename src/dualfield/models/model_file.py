@@ -46,7 +46,7 @@ __all__ = [
 FORMAT_VERSION = 4  # what is written: 2 brought bigrams, 3 the checksum, 4 the index of names
 _CHECKSUM_SINCE = 3
 _MARK = "dualfield model"
-# What a description that is not as ``save`` writes it can lead to.
+# The errors that a damaged description can lead to.
 DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 _MOST_HEADER = 100_000_000  # bytes, as in the safetensors library
 _CODES = {"F64": "d", "F32": "f", "I64": "q", "I32": "i", "U8": "B"}  # of the types that models have

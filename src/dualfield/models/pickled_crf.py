@@ -25,7 +25,7 @@ Model = TypeVar("Model", bound=ChainModel)
 _DATA = "__FILE_RESOURCE_DATA__"  # where sklearn-crfsuite keeps the bytes of its model
 _CRF, _FILE = ("sklearn_crfsuite.estimator", "CRF"), ("sklearn_crfsuite._fileresource", "FileResource")
 
-# What else such pickles name: older protocols, the log of training, parameters that are NumPy's numbers.
+# Other names in such pickles: of older protocols, of the training log, and of NumPy's numbers among the parameters.
 _INERT = {
     ("pycrfsuite._logparser", "TrainLogParser"),
     ("pycrfsuite._logparser", "LabelScore"),

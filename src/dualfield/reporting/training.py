@@ -17,7 +17,7 @@ from dualfield.solving import solve
 
 __all__ = ["counted_sequences", "fits_shown", "in_shown_steps", "solve_visibly", "warn_of_shortfall"]
 
-_MANY = 1000  # sequences, below which no bar is worth its place
+_MANY = 1000  # sequences; below that no bar is shown
 
 
 def solve_visibly(

@@ -17,12 +17,12 @@ from dualfield.threads import thread_count
 
 __all__ = ["DualRun", "DualSolver", "Memory", "Sampling", "one_of"]
 
-WINDOW_OF_A_THREAD = 4  # updates; more of them wait for each other less, and know less of each other
-LEAST_BLOCKS_OF_A_THREAD = 4  # fewer in all the data are not worth it
-LEAST_WORKERS = 12  # so many threads own blocks of chains; fewer do better in windows
+WINDOW_OF_A_THREAD = 4  # updates; with more, threads wait less, but steps know less of each other
+LEAST_BLOCKS_OF_A_THREAD = 4  # with fewer blocks than that, threads are not used
+LEAST_WORKERS = 12  # from this number on, threads own blocks of chains; fewer threads do better in windows
 LEAST_BLOCKS_OF_A_WORKER = 100  # with fewer, workers would exchange weights most of the time
 
-LARGE = 64e6  # bytes of duals, from which on "auto" halves them
+LARGE = 64e6  # bytes of duals; from there on "auto" takes float32
 FINEST = 1e-7  # relative gap that duals kept in float32 reach where the penalty is not weak
 PATIENCE = 10  # passes without progress, after which "auto" takes float64 instead
 

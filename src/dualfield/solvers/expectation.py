@@ -169,7 +169,7 @@ class ExpectationRun(Run):
         self._enough, self.problems, self._confirmed = float(numbers[3]), int(numbers[4]), bool(numbers[5])
         return self
 
-    # What the inner run says of itself.
+    # Properties of the inner run, passed on.
 
     @property
     def note(self) -> str:

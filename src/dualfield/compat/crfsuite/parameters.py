@@ -90,13 +90,13 @@ _GAP_OF_DELTA = 100.0  # CRFsuite's default delta is then ChainCRF's default tol
 
 # With c1, CRFsuite is often percents from the optimum when its iterations are over. A model of ours must not be worse,
 # so it is trained to this gap, with more passes than there are iterations, above all where the gap can be proven: where
-# c2 is not small beside c1. Whoever asks for fewer iterations than these wants a quick answer.
+# c2 is not small beside c1. If the user asks for fewer iterations than these, that number is kept.
 _GAP_WITH_C1 = 1e-4
 _FEW_ITERATIONS, _ENOUGH_PASSES, _SOME_PASSES, _TIGHT = 20, 500, 200, 0.1
 
 
 class Asked(NamedTuple):
-    """What somebody asks CRFsuite for, in our terms."""
+    """A request for CRFsuite, in our terms."""
 
     algorithm: str
     model: ChainCRF  # the estimator that trains the same objective

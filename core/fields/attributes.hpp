@@ -55,9 +55,9 @@ struct OwnAttributes {
 };
 
 // How the feature counts of a block are stored: as rows. First come the rows of its nodes, which serve every attribute
-// that occurs once in the block, with value one. Any other attribute has a row of its own after them, as do attributes
-// beyond the kMostOnce-th of a position. A *target* says which row is added to the weights of which attribute. The
-// targets of a block are in the order of their attributes.
+// that occurs once in the block, with value one. Any other attribute has a row of its own after them, as does every
+// attribute of a position that has more than kMostOnce. A *target* says which row is added to the weights of which
+// attribute. The targets of a block are in the order of their attributes.
 class BlockRows {
    public:
     struct Target {

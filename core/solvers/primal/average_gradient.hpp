@@ -130,7 +130,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
 
    private:
     static constexpr Index kNone = -1;
-    static constexpr Index kMostTries = 1000;   // a draw of a block that was seen gives up after n times as many
+    static constexpr Index kMostTries = 1000;   // times n: draws until one hits a block that was seen
     static constexpr Index kSeenForEach = 8;    // blocks must have been seen for each block of a window
     static constexpr Index kMeasuredEvery = 4;  // the cosine is measured in one window of so many, after the first pass
     static constexpr double kLeastCosine = 1e-6;

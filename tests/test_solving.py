@@ -257,3 +257,16 @@ def test_one_callback_may_be_given_by_itself(verbose: int) -> None:
     before = len(passes)
     l2_path(fields.Chain(X, y), [1.0], callbacks=lambda progress: passes.append(progress.passes))
     assert len(passes) > before
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, "callbacks is None; expected a function of a Progress, or a list of functions"),
+        (3, "callbacks is 3; expected"),
+        ([print, "print"], r"callbacks\[1\] is 'print'; expected"),
+    ],
+)
+def test_what_is_no_callback_is_refused_before_any_work(given: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        l2_path(problem("chain-dense"), [1.0], callbacks=given)

@@ -1,7 +1,7 @@
-// What the state of a run consists of, listed once for saving and for restoring.
+// The state of a run: one list of its parts serves for saving and for restoring.
 //
 // A run has a function archive(Archive&) that names each of its vectors and numbers; saving reads them, restoring
-// writes them. A state may come from anywhere, so whatever is used as an index says what it may be.
+// writes them. A state may come from an untrusted file, so every number that is used as an index is checked.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Archive {
 
     virtual bool loading() const = 0;
 
-    // Of a size that the field fixes.
+    // An array whose size the field fixes.
     virtual void span(const char* name, double* values, Index size) = 0;
     virtual void span(const char* name, float* values, Index size) = 0;
     virtual void array(const char* name, std::vector<double>& values) = 0;
@@ -26,7 +26,7 @@ class Archive {
     virtual void array(const char* name, std::vector<Index>& values) = 0;
     virtual void array(const char* name, std::vector<std::uint64_t>& values) = 0;
 
-    // Of a size that changes: `unit` numbers, `most` times at most.
+    // An array whose size may change: a multiple of `unit` numbers, at most `most` times.
     virtual void flexible(const char* name, std::vector<double>& values, Index unit, Index most) = 0;
 
     virtual void permutation(const char* name, std::vector<Index>& order) = 0;

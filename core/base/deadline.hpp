@@ -20,7 +20,7 @@ class Deadline {
     std::chrono::steady_clock::time_point end_;
 };
 
-// The time since it was made; one that does not run costs nothing and reads zero.
+// The seconds since it was made. A stopwatch that is off costs nothing and reads zero.
 class Stopwatch {
    public:
     explicit Stopwatch(bool runs) : runs_(runs) {

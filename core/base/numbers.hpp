@@ -1,4 +1,4 @@
-// Numbers with names: what a run tells of itself beside what all runs do.
+// Numbers with names: what a run reports beside the numbers that all runs have.
 #pragma once
 
 #include <utility>

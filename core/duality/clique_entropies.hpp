@@ -1,4 +1,5 @@
-// Entropies of single cliques, and what an ascent of the dual needs of them: a candidate to move to, and how far to go.
+// Entropies of single cliques, with the two functions that an ascent of the dual needs: a candidate to move to, and the
+// best step towards it.
 //
 // A clique is a node, whose marginals are K numbers, or an edge, whose K x K marginals are followed by their sums over
 // either end. With g the slope of everything but the entropy, which curves along delta by `quadratic`, the clique's
@@ -6,10 +7,11 @@
 //     f(gamma) = H(mu + gamma delta) + gamma <g, delta> - gamma^2 / 2 * quadratic.
 //
 //   Entropic   counts times Shannon entropies: of a node tau H(mu); of an edge kappa H(mu) - a H(first) - b H(second),
-//              concave for kappa >= a + b. Candidate: nu ~ mu exp(G / kappa), G = g + grad H(mu); it is the best for a node
-//              whose g stays, and for an edge an ascent. Step: Newton's method (line_search.hpp).
-//   Gini       kappa/2 (1 - |mu|^2). Candidate: the point of the simplex next to mu + G / (kappa + q), where q bounds the
-//              curvature of the rest as if it were the same in all directions. Step: in closed form.
+//              concave for kappa >= a + b. Candidate: nu ~ mu exp(G / kappa), G = g + grad H(mu). For a node with
+//              constant g it is the best point, for an edge a direction of ascent. Step: Newton's method, see
+//              line_search.hpp.
+//   Gini       kappa/2 (1 - |mu|^2). Candidate: the point of the simplex next to mu + G / (kappa + q), where q bounds
+//              the curvature of the rest in every direction. Step: in closed form.
 #pragma once
 
 #include <algorithm>
@@ -23,20 +25,20 @@
 
 namespace dualfield {
 
-// By what the entropies of a clique count. A node has `own` alone.
+// The counts of a clique's entropies: the factor of each in the sum. A node has `own` alone.
 struct CliqueCount {
     double own, first = 0.0, second = 0.0;
 };
 
-// A clique as the entropies see it: `pairs` numbers, then two ends of `labels` numbers each, or none (of a node).
-// Tables are padded by zeros to whole vectors: most are so small that a remainder would be all there is.
+// The table of a clique as the entropies see it: `pairs` numbers, then two ends of `labels` numbers each; a node has no
+// ends. Tables are padded with zeros to whole vectors, since most are smaller than one vector.
 struct CliqueShape {
     Index pairs, labels;
     Index size() const { return pairs + 2 * labels; }
     Index padded_size() const { return padded(size()); }
 };
 
-// The clique, where it is, and which way is up. `active`: where not null, the states that may have mass.
+// A clique with its marginals and the slope of the dual there. `active`: the states that may have mass; null: all.
 struct CliquePoint {
     CliqueShape shape;
     CliqueCount count;
@@ -47,12 +49,12 @@ struct CliquePoint {
     const char* active;
 };
 
-// Stands for the logarithm of nothing; unlike -inf it can be multiplied by zero.
+// Stands for log 0. Unlike -inf it can be multiplied by zero.
 inline constexpr double kExcluded = -1e300;
 
-// x_k = max(0, x_k - t), with t such that their sum is 1 (Held, Wolfe and Crowder, 1974). The largest is taken off
-// first: t does not matter to what is added to all of them, and in large numbers the 1 would be lost. What is no number
-// stays none: it cannot be sorted.
+// x_k = max(0, x_k - t), with t such that their sum is 1 (Held, Wolfe and Crowder, 1974). The largest x_k is subtracted
+// from all first: the result is the same, and beside large numbers the 1 would be lost. Where an x_k is NaN, x stays as
+// it is, since NaN cannot be sorted.
 inline void project_to_simplex(Index n, double* x, std::vector<double>& sorted) {
     subtract_maximum(n, x);
     if (!std::all_of(x, x + n, [](double number) { return std::isfinite(number); })) {
@@ -84,7 +86,8 @@ class Entropic {
         return value;
     }
 
-    // max over the simplex of <g, x> + H(x), of a clique whose ends do not count, and where it is.
+    // Returns the maximum over the simplex of <g, x> + H(x), for a clique whose ends do not count, and writes its
+    // place.
     double conjugate(Index n, double count, const double* g, double* x) const {
         for (Index k = 0; k < n; ++k) x[k] = g[k] / count;
         const LogSum total = log_sum(n, x);
@@ -114,7 +117,7 @@ class Entropic {
         }
     }
 
-    // How far to go along delta.
+    // The best step along delta.
     LineSearchResult search(const CliquePoint& at, const double* delta, double residual, double quadratic,
                             double subprecision) {
         const Index pairs = at.shape.pairs, K = at.shape.labels;
@@ -133,8 +136,8 @@ class Entropic {
     }
 
    private:
-    // A state that comes from nothing has an infinite slope, and an infinite curvature. Next to a candidate near a
-    // vertex the curvature is so large that Newton's method would believe to have arrived.
+    // A state without mass has infinite slope and infinite curvature. Close to a candidate near a vertex the curvature
+    // is so large that the steps of Newton's method become tiny, and it would stop too early.
     static constexpr double kLeastStart = 1e-6, kMostStart = 0.95;
 
     struct Ranges {
@@ -182,7 +185,7 @@ class Entropic {
         return ends;
     }
 
-    // What newton_line_search looks at, in one loop over the padded table with a count for each number.
+    // The problem for newton_line_search: one loop over the padded table, with a count for each number.
     struct Along {
         Index size;
         const double* mu;

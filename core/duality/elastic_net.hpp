@@ -1,6 +1,6 @@
 // The penalty R(u) = l1 |u|_1 + l2/2 |u|^2 of a change u of the weights: its part in the gradient and in the dual.
 //
-// Everything is said with v = sum_i c_i (F_i - E_w F), minus the gradient of the losses.
+// All formulas use v = sum_i c_i (F_i - E_w F), which is minus the gradient of the losses.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct ElasticNet {
         return soft_threshold(u * decay, l1 * (l2 > 0.0 ? -std::expm1(-log_growth) / l2 : total));
     }
 
-    // What a point u says of the optimum, given the losses there and the gradient g of all but the l1 part.
+    // A lower bound on the optimum from a point u, given the losses there and the gradient g of all but the l1 part.
     struct Look {
         double penalty;      // R(u)
         double lower_bound;  // on the optimum

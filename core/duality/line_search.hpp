@@ -1,4 +1,4 @@
-// How far to go along a segment of marginals. The dual there is, for gamma in [0, 1] and up to a constant,
+// The best step gamma in [0, 1] along a segment of marginals. Up to a constant the dual there is
 //     f(gamma) = H(mu + gamma delta) + gamma * residual - gamma^2 / 2 * quadratic,
 // and its derivative
 //     phi(gamma) = residual - sum count <delta, log(mu + gamma delta)> - gamma * quadratic
@@ -6,7 +6,7 @@
 // are the potentials of nu: then phi(0) = KL(mu||nu) + KL(nu||mu) >= 0 and phi(1) = -quadratic <= 0.
 //
 // Every rule ends at a point where the entropy was evaluated, so the dual is known exactly. Newton's method and golden
-// sections never descend; one Newton step and a fixed step take what they get.
+// sections never lower the dual; one Newton step and a fixed step may.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ struct LineSearchResult {
     int evaluations;  // passes over the table
 };
 
-// What the rules look at. `gap` = KL(mu||nu), `entropy_at_mu` = H(mu).
+// The problem of a line search. `gap` = KL(mu||nu), `entropy_at_mu` = H(mu).
 template <class SegmentRange, class Number>
 struct DualAlong {
     SegmentRange segments;
@@ -89,7 +89,7 @@ template <class SegmentRange, class Number>
 DualAlong(SegmentRange, const Number*, const double*, double, double, double, double)
     -> DualAlong<SegmentRange, Number>;
 
-// An ascent may come out negative by this times (1 + entropy), without meaning it.
+// Rounding may make an ascent negative by this times (1 + entropy).
 inline constexpr double kAscentRounding = 1e-13;
 
 // Newton's method on phi, kept inside a shrinking bracket. It stops at an evaluated point once the next step would be
@@ -120,8 +120,8 @@ LineSearchResult newton_line_search(const Dual& dual, double subprecision, doubl
     return best;
 }
 
-// Where the root of phi should be, from what is known without a pass over the table: phi(1) = -quadratic, and the
-// integral of phi + gamma quadratic is the gap. Two shapes have these. Near the optimum phi is linear,
+// A first guess of the root of phi, without a pass over the table. Two facts are known: phi(1) = -quadratic, and the
+// integral of phi + gamma quadratic is the gap. Two shapes of phi agree with both. Near the optimum phi is linear,
 //     phi(gamma) = 2 gap (1 - gamma) - gamma quadratic,
 // with the root 2 gap / (2 gap + quadratic). Far from it mu is close to a single labelling, which has e^-gap under nu,
 // and
@@ -183,7 +183,7 @@ LineSearchResult golden_line_search(const DualAlong<SegmentRange, Number>& dual,
     return dual.go(take_low ? low : high, top, evaluations);
 }
 
-// A step that was settled beforehand. The dual may fall.
+// A step that was fixed in advance. The dual may fall.
 template <class SegmentRange, class Number>
 LineSearchResult given_step(const DualAlong<SegmentRange, Number>& dual, double gamma) {
     if (!(dual.gap > 0.0)) return dual.stay();

@@ -1,4 +1,4 @@
-// Pseudo-marginals that agree: the nearest honest neighbours of those that an ascent leaves.
+// Repairs pseudo-marginals: after an ascent those of edges agree only roughly with those of their nodes.
 #pragma once
 
 #include <vector>
@@ -34,7 +34,7 @@ class Transport {
     }
 
    private:
-    static constexpr double kNothing = 1e-200;  // far below rounding; one over less may be infinite
+    static constexpr double kNothing = 1e-200;  // far below rounding; 1 / x may overflow for smaller x
 
     static double factor(double wanted, double found, bool only_down) {
         const double ratio = found > kNothing ? wanted / found : 1.0;

@@ -39,7 +39,7 @@ struct Part {
     Index index = 0, count = 1;
 };
 
-// The attributes of all positions whose weights belong to one part; nothing is kept where that is all of them.
+// The attributes of one part, at every position. Nothing is stored where the part is all attributes.
 struct OwnAttributes {
     Part part;
     std::int32_t end;  // the first attribute after those of the part
@@ -54,17 +54,17 @@ struct OwnAttributes {
     }
 };
 
-// How the feature counts of a block are kept: as rows, first those of its nodes, and then one for each attribute that
-// the nodes alone do not give, since it occurs more than once in the block, or with a value other than one, or where
-// there are very many. A *target* says which row is added to the weights of which attribute; the targets of a block are
-// in the order of their attributes.
+// How the feature counts of a block are stored: as rows. First come the rows of its nodes, which serve every attribute
+// that occurs once in the block, with value one. Any other attribute has a row of its own after them, as does every
+// attribute of a position that has more than kMostOnce. A *target* says which row is added to the weights of which
+// attribute. The targets of a block are in the order of their attributes.
 class BlockRows {
    public:
     struct Target {
         std::int32_t attribute, row;
     };
 
-    // `weights`: how many all attributes have.
+    // `weights`: the number of weights of all attributes together.
     BlockRows(const Attributes& data, Index weights) {
         starts_.reserve(data.blocks + 1);
         starts_.push_back(0);
@@ -104,7 +104,7 @@ class BlockRows {
                     if (a.last_block == i) {
                         targets_.push_back({data.indices[e], a.row == kOnce ? t : length + a.row});
                         ++a.targets;
-                        a.last_block = -1;  // its target is there
+                        a.last_block = -1;  // its target exists already
                     }
                 }
                 positions_.push_back(static_cast<Index>(rows_.size()));
@@ -121,7 +121,7 @@ class BlockRows {
         divide(seen, weights);
     }
 
-    // How many attributes of a position have no row of their own at most: few enough to be counted in a byte.
+    // At most so many attributes of a position have no row of their own, so that they can be counted in a byte.
     static constexpr Index kMostOnce = 255;
 
     // See FetchedField.
@@ -137,7 +137,7 @@ class BlockRows {
         }
     }
 
-    // Into the cache, what counting needs of block i.
+    // Fetches into the cache what counting reads of block i.
     DUALFIELD_INLINE void prefetch_counts(Index i, const Attributes& data) const {
         const Index first = data.offsets[i], n = std::min(data.length(i) + 1, Attributes::kFetched);
         prefetch_all(n, positions_.data() + first);
@@ -145,11 +145,11 @@ class BlockRows {
         prefetch_line(&shared_starts_[i]);
     }
 
-    // How many rows follow those of the nodes, and whose they are.
+    // The number of rows after those of the nodes, and the attributes that they belong to.
     Index shared(Index i) const { return shared_starts_[i + 1] - shared_starts_[i]; }
     const std::int32_t* owners(Index i) const { return owners_.data() + shared_starts_[i]; }
 
-    // The targets of block i; those whose weights belong to a part.
+    // The targets of block i: all, or those of a part.
     std::span<const Target> targets(Index i) const {
         return {targets_.data() + starts_[i], static_cast<std::size_t>(starts_[i + 1] - starts_[i])};
     }
@@ -173,7 +173,7 @@ class BlockRows {
         for (Index e = 0; e < entries; ++e) count += mine(data.indices[e]);
         own.indptr.reserve(data.positions() + 1);
         own.indptr.push_back(0);
-        own.indices.resize(count + 1);  // what is not kept is written too, and then over: no branch to guess
+        own.indices.resize(count + 1);  // every entry is written and the unwanted overwritten, which saves a branch
         if (data.values) own.values.resize(count + 1);
         for (Index p = 0; p < data.positions(); ++p) {
             for (Index e = data.indptr[p]; e < data.indptr[p + 1]; ++e) {
@@ -186,7 +186,7 @@ class BlockRows {
         return own;
     }
 
-    // The entries of position p that are added to shared rows: body(row, value).
+    // Calls body(row, value) for the entries of position p whose attributes have rows of their own.
     template <class Body>
     void for_each_shared(Index p, Body&& body) const {
         for (Index r = positions_[p]; r < positions_[p + 1]; ++r) body(rows_[r], values_.empty() ? 1.0 : values_[r]);
@@ -197,7 +197,8 @@ class BlockRows {
     static constexpr std::int32_t kOnce = -1;
     static constexpr Index kShares = 64;
 
-    // What is known of an attribute while blocks go by; in one place, as attributes come in no order.
+    // What is counted of an attribute while all blocks are read. One record holds it, since attributes come in no
+    // order and each costs a cache line.
     struct Seen {
         Index last_block = -1;
         std::int32_t row = 0;                    // in the present block: kOnce, or the row among the shared ones
@@ -207,8 +208,8 @@ class BlockRows {
     // The first attribute of a part.
     std::int32_t first_of(Index part, Index count) const { return bounds_[part * kShares / count]; }
 
-    // Bounds between attributes, so that each share takes about as long: its entries, its targets, and the rows of
-    // weights that are seldom used, which have left the cache by then, the more so the longer they are.
+    // Divides the attributes into shares that take about the same time. An attribute costs time for its entries and its
+    // targets, and more if it is rare, since its weights have then left the cache.
     void divide(const std::vector<Seen>& seen, Index weights) {
         constexpr Index kSeldom = 64;
         const Index fetched = 1 + weights / (4 * std::max(std::ssize(seen), std::ptrdiff_t{1}));

@@ -61,7 +61,7 @@ class BigramFeatures {
 
     Index size() const { return rows_.size(); }  // how many weights there are
 
-    // Of the block's vector.
+    // The length of the block's vector.
     Index size_of(Index i) const {
         if (blocks_[i] == blocks_[i + 1]) return 0;
         const Distinct& last = distinct_[blocks_[i + 1] - 1];
@@ -138,7 +138,8 @@ class BigramFeatures {
         return total;
     }
 
-    // Where an attribute has all pairs, a constant less for each is a constant less for every edge.
+    // If an attribute has a weight for every pair, subtracting one constant from all of them changes an edge by a
+    // constant only.
     void center(Index i, double* theta) const {
         for_each_distinct(i, [&](const Distinct& d, const PairRows::Row& row) {
             if (!row.pairs) subtract_maximum(row.length, theta + d.begin);
@@ -153,7 +154,7 @@ class BigramFeatures {
         return total;
     }
 
-    // Not below the squared norm of the counts that any labelling of the block can have; see NodeFeatures.
+    // An upper bound on the squared norm of the counts of any labelling of the block; see NodeFeatures.
     double largest_squared_norm(Index i) const {
         double norm = 0.0;
         for_each_distinct(i, [&](const Distinct& d, const PairRows::Row&) { norm += d.total * d.total; });

@@ -35,7 +35,7 @@ inline std::int32_t rarest_label(Index K, Index T, const std::int32_t* y) {
     return static_cast<std::int32_t>(std::min_element(occurrences.begin(), occurrences.end()) - occurrences.begin());
 }
 
-// What works on a whole block is a call, so that it is compiled once and not again in each method.
+// Functions that work on a whole block are not inlined: each is compiled once, not once for every method.
 #define DUALFIELD_ONCE DUALFIELD_NOINLINE
 
 template <class Rows>
@@ -75,7 +75,7 @@ class Chain {
     double l2() const { return l2_; }
     double sample_weight(Index i) const { return sample_weight_ ? sample_weight_[i] : 1.0; }
 
-    // For those who look at single nodes and edges.
+    // For code that works on single nodes and edges.
     const Attributes& attributes() const { return nodes_.data(); }
     const Rows& rows() const { return nodes_.rows(); }
     const DenseColumns& columns() const { return nodes_.columns(); }
@@ -99,7 +99,7 @@ class Chain {
         return {length(i), labels(), theta, theta + length(i) * labels(), 0};
     }
 
-    // The compact marginals, and the table where it is not null, that an oracle finds for any potentials of block i.
+    // Writes the compact marginals that an oracle finds for potentials of block i, and the table unless it is null.
     template <class Oracle>
     double infer_by(Oracle& oracle, Index i, const ChainPotentials& chain, double* table, double* m) const {
         const Index K = labels(), T = length(i);
@@ -115,7 +115,7 @@ class Chain {
         add_dense(i, dense, theta);
     }
 
-    // The same for a field of packed vectors, see below. Of potentials there is room for eight numbers after the nodes.
+    // The same for packed vectors, see below. Potentials need room for eight more numbers after the nodes.
     DUALFIELD_ONCE void score_packed(Index i, const double* w, double* theta) const {
         const double* dense = w + transition_start_;
         nodes_.score(i, w, bias_in(dense), theta);
@@ -154,7 +154,7 @@ class Chain {
     DUALFIELD_ONCE void score_part(const Own& own, Index i, const double* w, double* sums) const {
         nodes_.score_part(own, i, w, sums);
     }
-    // Of two parts or more.
+    // Only for two parts or more.
     DUALFIELD_ONCE void join_parts(Index i, const double* w, const std::vector<std::vector<double>>& parts,
                                    double* theta) const {
         const double* dense = w + transition_start_;
@@ -165,7 +165,8 @@ class Chain {
         add_dense(i, dense, theta);
     }
 
-    // Of what is not of attributes, transitions are shared out, and the rest belongs to the first part.
+    // Of the weights that belong to no attribute, transitions are divided among the parts. Bias, begin and end belong
+    // to the first part.
     DUALFIELD_ONCE void add_part(const Own& own, Index i, const double* m, double a, double* w) const {
         nodes_.add_part(own, i, m, a, w);
         const double* edge = m + length(i) * labels();
@@ -218,7 +219,7 @@ class Chain {
         for_each_transition_of({}, [&](Index, Index pair) { dense += edge[pair] * edge[pair]; });
         for_each_dense_node(i, m, [&](Index, const double* node) { dense += squared_norm(labels(), node); });
     }
-    // Into the cache, what score_own needs of block i: 1, where its attributes are; 2, the attributes.
+    // Fetches into the cache what score_own reads of block i. Step 1: where its attributes are; step 2: the attributes.
     template <int Step>
     DUALFIELD_INLINE void prefetch_own(const Shares& shares, Index i) const {
         if (Step == 1) nodes_.prefetch_counts(i);
@@ -379,7 +380,7 @@ class Chain {
         return {{{{0, edges, 1.0}, {edges + K, (T - 2) * K, -1.0}}}, 2};
     }
 
-    // The distribution with the first edge's marginal and then each edge's conditionals has these edges, re-weighted.
+    // Makes the marginals consistent: keeps the first edge's marginal and each later edge's conditional probabilities.
     DUALFIELD_ONCE void repair_table(Index i, double* table) const {
         const Index K = labels(), T = length(i);
         double* nodes = table + (T - 1) * K * K;
@@ -483,7 +484,7 @@ class Chain {
         return length(i) > 1 ? static_cast<Index>(shape_.transitions.size()) : 0;
     }
 
-    // From the back, so that no number is overwritten before it has moved: transitions are in increasing order.
+    // Works in place, from the back. Transitions are in increasing order, so no number is overwritten before it moves.
     void unpack_edges(Index packed, double elsewhere, double* edge) const {
         Index k = labels() * labels();
         while (packed-- > 0) {
@@ -495,7 +496,7 @@ class Chain {
         std::fill(edge, edge + k, elsewhere);
     }
 
-    // The first transition without a weight, -1 where there is none.
+    // The first transition without a weight, or -1 if all have one.
     static Index first_unweighted(const ChainShape& shape) {
         Index k = 0;
         for (std::int32_t transition : shape.transitions) {
@@ -510,7 +511,7 @@ class Chain {
         return shape_.bias ? dense + bias_start_ - transition_start_ : nullptr;
     }
 
-    // body(s, pair) for those transitions whose weights belong to a part.
+    // Calls body(s, pair) for the transitions of a part.
     template <class Body>
     void for_each_dense_range_of(const Part& part, Body&& body) const {
         const Index all = std::ssize(shape_.transitions), size = dimension_ - transition_start_;
@@ -526,21 +527,21 @@ class Chain {
     void for_each_transition_of(const Part& part, Body&& body) const {
         const Index all = std::ssize(shape_.transitions), end = all * (part.index + 1) / part.count;
         const std::int32_t* pairs = shape_.transitions.data();
-        if (unweighted_ < 0) {  // they are in a row, which a compiler should know
+        if (unweighted_ < 0) {  // all pairs in order: a loop that the compiler can vectorise
             for (Index s = all * part.index / part.count; s < end; ++s) body(s, s);
         } else {
             for (Index s = all * part.index / part.count; s < end; ++s) body(s, Index{pairs[s]});
         }
     }
 
-    // body(start, node): the marginals of a node are counted for the K weights from `start` on.
+    // Calls body(start, node): the node's marginals are the counts of the K weights from `start` on.
     template <class Body>
     void for_each_dense_node(Index i, const double* m, Body&& body) const {
         for (Index t = 0; t < length(i); ++t)
             for_each_dense_row(i, t, [&](Index start) { body(start, m + t * labels()); });
     }
 
-    // pull(), where count_transitions(counts) knows how m holds those of transitions.
+    // pull() for any layout of m: count_transitions(counts) reads the counts of transitions from it.
     template <class Count>
     double pull_by(Index i, const double* m, Direction& direction, Count&& count_transitions) const {
         const Index K = labels(), T = length(i);
@@ -566,7 +567,7 @@ class Chain {
         if (shape_.end) axpy(K, 1.0, dense + end_start_ - transition_start_, theta + (T - 1) * K);
     }
 
-    // Completes the potentials by the weights of transitions, begin and end.
+    // Adds the weights of transitions, begin and end to the potentials.
     void add_dense(Index i, const double* dense, double* theta) const {
         const Index K = labels(), T = length(i);
         add_ends(i, dense, theta);

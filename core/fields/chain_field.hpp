@@ -33,13 +33,14 @@ class FreeChain : public ChainField {
     virtual const Attributes& attributes() const = 0;
     virtual const std::int32_t* truth(Index i) const = 0;
     virtual void add_labelling(Index i, const std::int32_t* y, double a, double* m) const = 0;  // m += a * indicators
-    virtual double largest_squared_norm(Index i) const = 0;                                     // not below |F(y)|^2
+    virtual double largest_squared_norm(Index i) const = 0;                                     // at least |F(y)|^2
 
-    // How far apart the edges of positions lie in what write_edges() writes: the matrices of a block.
+    // write_edges() writes the edge matrices of a block, edge_matrices() of them. The matrices of neighbouring edges
+    // are edge_step() numbers apart; zero where all edges share one matrix.
     virtual Index edge_step() const = 0;
     virtual Index edge_matrices(Index i) const = 0;
     virtual void write_edges(Index i, const double* theta, double* edges) const = 0;
-    // The compact marginals, and the table where it is not null, that an oracle finds for any potentials of block i.
+    // Writes the compact marginals that an oracle finds for potentials of block i, and the table unless it is null.
     virtual double infer_by(ConstrainedForwardBackward& oracle, Index i, const ChainPotentials& chain, double* table,
                             double* m, std::vector<double>& edges) const = 0;
 };

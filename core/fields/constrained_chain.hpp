@@ -44,7 +44,7 @@ class ConstrainedChain : public OverChain<FreeChain> {
         chain_.differentiate(i, table, dtheta, dm, scratch);
     }
 
-    // Only what is allowed counts.
+    // Subtracts the largest potential among the allowed labels and pairs.
     void center(Index i, double* theta) const override {
         const Index K = labels(), T = length(i);
         const auto lower = [](Index n, auto&& counts, double* x) {
@@ -114,7 +114,7 @@ class ConstrainedChain : public OverChain<FreeChain> {
         subtract_truth(i, m);
     }
 
-    // Rows that have underflowed give their mass to what is allowed.
+    // A row that has underflowed to zero gets its mass spread over the allowed entries.
     void repair_table(Index i, double* table) const override {
         const Index K = labels(), T = length(i);
         for (Index t = 1; t < T - 1; ++t)
@@ -148,7 +148,8 @@ class ConstrainedChain : public OverChain<FreeChain> {
     }
 
     // With u the uniform distribution's marginals of a clique and u_y that of the true labels, its entropy is
-    //     -x log x - epsilon log epsilon (1 - u_y) - epsilon sum over other labels of u log u,   x = 1 - epsilon + epsilon u_y.
+    //     -x log x - epsilon log epsilon (1 - u_y) - epsilon sum over other labels of u log u,
+    // where x = 1 - epsilon + epsilon u_y.
     double initial_entropy(Index i, double epsilon) const override {
         const Profile& profile = profiles_[i];
         const Index edges = length(i) - 1, nodes = static_cast<Index>(profile.of_truth.size()) - edges;
@@ -159,7 +160,8 @@ class ConstrainedChain : public OverChain<FreeChain> {
                  epsilon * (log_epsilon * profile.off_truth + profile.negative_entropy));
     }
 
-    // exp(-s) for each wrong label, over what is allowed: from the truth alone to the uniform distribution.
+    // Each wrong label has the potential -s. For s from infinity to 0 the distribution goes from the truth alone to the
+    // uniform one over the allowed labellings.
     void initial_potentials(Index i, double epsilon, double* theta) const override {
         const Index K = labels(), T = length(i);
         std::fill(theta, theta + compact_size(i), 0.0);
@@ -174,7 +176,7 @@ class ConstrainedChain : public OverChain<FreeChain> {
         std::vector<double> masked, other, edges;
     };
 
-    // starting: whether a dual method may start here.
+    // starting: whether a dual method will begin here, which takes the uniform distribution.
     ConstrainedChain(const FreeChain& chain, const AllowedLabels& allowed, bool starting)
         : OverChain(chain), edge_mask_(chain.labels() * chain.labels(), 0.0) {
         const Index K = labels();
@@ -184,12 +186,13 @@ class ConstrainedChain : public OverChain<FreeChain> {
         if (starting) prepare_starts(allowed.positions != nullptr);
     }
 
-    // Which labels are on an allowed labelling, all positions x K; `which` says in a refusal what that means.
+    // Finds the labels that some allowed labelling has, all positions x K. If a block has none, the error names the
+    // rules by `which`.
     void find_live(const AllowedLabels& allowed, const char* which, std::vector<char>& live) const {
         const Index K = labels(), positions = positions_before(blocks());
         live.assign(positions * K, 0);
         std::vector<double> mask, kept;
-        std::map<Index, Index> found;  // by length, where it was: without sets at positions only the length matters
+        std::map<Index, Index> found;  // length -> its place: without sets at positions only the length matters
         for (Index i = 0; i < blocks(); ++i) {
             const Index T = length(i), first = positions_before(i) * K;
             const auto [same, is_new] = found.try_emplace(T, first);

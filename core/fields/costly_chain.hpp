@@ -6,8 +6,8 @@
 // Potentials stay those of the weights here; costs are added on their way to an oracle. What the oracle says then is
 // the convex function A(theta) = log Z(theta + C), and what solvers take for the entropy is its conjugate,
 //     A(theta) - <theta, m> = H(m) + <C, m>     at the marginals m of theta + C:
-// zero at the truth and concave like the entropy, which is all that dual values and their proofs need. Only methods
-// that compute entropies from tables of marginals do not know it.
+// zero at the truth and concave like the entropy, which is all that dual values and their proofs need. Methods that
+// compute entropies from tables of marginals cannot use it.
 #pragma once
 
 #include "fields/constrained_chain.hpp"
@@ -42,7 +42,7 @@ class CostlyChain final : public ConstrainedChain {
         return chain_.infer_by(scratch.oracle, i, with_costs(i, theta, scratch), table, m, scratch.edges);
     }
 
-    // The model has no costs.
+    // Costs are for training. The model's own marginals are without them.
     void posterior(Index i, const double* theta, double* m, Workspace& workspace) const override {
         Base::infer(i, theta, m, workspace);
     }

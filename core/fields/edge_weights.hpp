@@ -3,7 +3,7 @@
 //
 // A block's potentials and marginals of edges are kept by feature, [ feature x K x K ]: with x_ef the features of edge
 // e,
-//     theta_e = sum_f x_ef theta_f,    m_f = sum_e x_ef mu_e,    so  <theta_e, mu_e> summed over e  =  <theta_f, m_f> over f.
+//     theta_e = sum_f x_ef theta_f,    m_f = sum_e x_ef mu_e,    so  sum_e <theta_e, mu_e> = sum_f <theta_f, m_f>.
 // Without features there is one, of value 1.
 #pragma once
 
@@ -18,9 +18,9 @@ struct EdgeShape {
     Index labels;
     Index features;                     // at least 1
     Index parameters;                   // weights a feature
-    std::vector<std::int32_t> pattern;  // K x K: which of them a pair has; -1: none
-    std::vector<double> values;         // K x K: by what it counts
-    double scale;  // by what every weight counts: weights of another penalty are kept in these units
+    std::vector<std::int32_t> pattern;  // K x K: the weight that a pair of labels has; -1: none
+    std::vector<double> values;         // K x K: the factor of that weight
+    double scale;  // a factor of every weight: one l2 on the stored weights then gives edges their own
 };
 
 // The edges of all blocks. Block i has edges offsets[i] .. offsets[i + 1], whose nodes are counted within the block.
@@ -51,7 +51,7 @@ class EdgeWeights {
             if (x[f] != 0.0) body(f, x[f]);
     }
 
-    // The weight of a pair of labels under a feature, and by what it counts; body(place, value) unless it has none.
+    // Calls body(place, value) with the weight of a pair of labels under a feature and its factor, if it has one.
     template <class Body>
     void with_weight(Index f, Index pair, Body&& body) const {
         if (shape_.pattern[pair] >= 0)
@@ -102,7 +102,7 @@ class EdgeWeights {
         return sum_over_edges(i, f, [](double x) { return std::abs(x); });
     }
 
-    // Not below the squared norm of the counts that any labelling of the block can have.
+    // An upper bound on the squared norm of the counts of any labelling of the block.
     double largest_squared_norm(Index i) const {
         double largest = 0.0, norm = 0.0;
         for (double value : shape_.values) largest = std::max(largest, std::abs(value * shape_.scale));

@@ -31,7 +31,7 @@ class ExpectedChain final : public ConstrainedChain {
             starts_.push_back(starts_.back() + (partial.known(i) ? 0 : compact_size(i)));
     }
 
-    // Expects the labels at these weights; returns the loss of the partial chain there, without the penalty.
+    // Computes the expected labels at these weights. Returns the loss of the partial chain there, without the penalty.
     double expect(const double* weights) {
         next_.resize(starts_.back());
         next_entropy_ = 0.0;
@@ -57,7 +57,7 @@ class ExpectedChain final : public ConstrainedChain {
         return loss.value();
     }
 
-    // What was expected last becomes the truth.
+    // The labels that expect() computed last become the truth.
     void meet() {
         expected_.swap(next_);
         entropy_ = next_entropy_;
@@ -82,7 +82,7 @@ class ExpectedChain final : public ConstrainedChain {
         return known(i) ? Base::true_score(i, theta) : dot(compact_size(i), theta, truth(i));
     }
 
-    // Where every labelling is allowed, by the oracles of such chains, which are faster.
+    // If every labelling is allowed, the oracles of unconstrained chains are used: they are faster.
     void center(Index i, double* theta) const override { free_ ? chain_.center(i, theta) : Base::center(i, theta); }
     double log_partition(Index i, const double* theta, Workspace& workspace) const override {
         return free_ ? chain_.log_partition(i, theta, workspace) : Base::log_partition(i, theta, workspace);
@@ -122,7 +122,7 @@ class ExpectedChain final : public ConstrainedChain {
             theta[k] = std::log((1.0 - epsilon) * truth(i)[k] + epsilon / static_cast<double>(K));
     }
 
-    // No start of methods that keep tables.
+    // Methods that keep tables cannot start here.
     void initial_table(Index, double, double*) const override { refuse(); }
     double initial_entropy(Index, double) const override { return refuse(); }
     double infer_untied(Index, const double*, double*, Workspace&) const override { return refuse(); }

@@ -81,7 +81,7 @@ concept DualField = Field<F> && requires(const F& field, Index i, double* output
     // of their feature counts estimates R_i: never above it, and exact where no feature is negative, every pair has its
     // weight and the label is absent from y_i.
     { field.contrast(i, output) };
-    { field.radius_bound(i) } -> std::same_as<double>;  // not below R_i
+    { field.radius_bound(i) } -> std::same_as<double>;  // at least R_i
 };
 
 // A field whose potentials and counts several threads can find together, each of its own part of the weights: then no
@@ -127,16 +127,15 @@ concept SharedOutField =
         };
     };
 
-// A field that can fetch what a step looks at in block i into the cache, one step after the other: 0, where its
-// positions are;
-// 1, where their attributes are; 2, the attributes.
+// A field that can fetch into the cache what a step reads of block i. Step 0: where its positions are; step 1: where
+// their attributes are; step 2: the attributes.
 template <class F>
 concept FetchedField = Field<F> && requires(const F& field, Index i) {
     { field.template prefetch<0>(i) };
     { field.template prefetch<2>(i) };
 };
 
-// What a part of a field has, where it has parts.
+// The type of a field's part, or an empty type if the field has no parts.
 template <class F>
 struct OwnOf {
     struct Type {};

@@ -31,7 +31,7 @@ class RangeBody {
 
 class GeneralField {
    public:
-    // Whatever a field wants to keep from call to call.
+    // Scratch that a field keeps from one call to the next.
     class Workspace {
        public:
         template <class Scratch>
@@ -53,10 +53,10 @@ class GeneralField {
 
     virtual ~GeneralField() = default;
 
-    // Sums over blocks that know more of the field than these functions tell; null: there are none.
+    // A way to compute the objective that is faster than block by block; null if the field has none.
     virtual std::unique_ptr<Objective> objective() const { return nullptr; }
 
-    virtual bool exact() const { return true; }      // whether inference is
+    virtual bool exact() const { return true; }      // whether inference is exact
     virtual bool one_node() const { return false; }  // whether blocks are single nodes
     virtual bool labelled() const = 0;
     virtual Index blocks() const = 0;
@@ -65,7 +65,7 @@ class GeneralField {
     virtual Index compact_size(Index i) const = 0;
     virtual double l2() const = 0;
     virtual double sample_weight(Index i) const = 0;
-    virtual Index positions_before(Index i) const = 0;  // how many nodes the blocks before i have
+    virtual Index positions_before(Index i) const = 0;  // the number of nodes in the blocks before i
 
     virtual void score(Index i, const double* w, double* theta) const = 0;
     virtual bool scores_potentials() const { return false; }  // whether theta holds potentials, not terms of them
@@ -76,7 +76,7 @@ class GeneralField {
     virtual double upper_log_partition(Index i, const double* theta, Workspace& workspace) const {  // proven
         return log_partition(i, theta, workspace);
     }
-    // The marginals of the model, whatever infer() gives to training.
+    // The marginals of the model. infer() may write others: those that training needs.
     virtual void posterior(Index i, const double* theta, double* m, Workspace& workspace) const {
         infer(i, theta, m, workspace);
     }
@@ -95,7 +95,7 @@ class GeneralField {
     virtual void decode_labels(Index i, const double* theta, std::int32_t* labels, Workspace& workspace) const = 0;
     virtual void decode(Index i, const double* theta, double* m, Decoder& decoder) const = 0;
 
-    // For Hessian-vector products: infer_table may leave in the table whatever differentiate needs.
+    // For Hessian-vector products. infer_table may leave in the table anything that differentiate needs.
     virtual Index table_size(Index i) const = 0;
     virtual double infer_table(Index i, const double* theta, double* table, double* m, Workspace& workspace) const = 0;
     virtual void differentiate(Index i, const double* table, const double* dtheta, double* dm,

@@ -45,9 +45,7 @@ class LoopyGraph : public GraphField {
     }
 
     Inference inference() const { return inference_; }
-    const SharedCounts& clique_counts() const {
-        return counts_;
-    }  // empty where there are none: kBeliefPropagation, kMeanField
+    const SharedCounts& clique_counts() const { return counts_; }  // empty for kBeliefPropagation and kMeanField
 
     bool exact() const override { return false; }
 
@@ -62,17 +60,17 @@ class LoopyGraph : public GraphField {
         return found.upper_bound + rounding_allowance(found.magnitude);
     }
 
-    // Whether the relaxed log-partition has both sides: it is the maximum of something concave over marginals that
-    // agree.
+    // Whether the relaxed log-partition can be bounded from both sides. It can where it is the maximum of a concave
+    // function over marginals that agree.
     bool has_sides() const { return !counts_.empty(); }
 
     struct Sides {
         double upper, lower;
-        double magnitude;  // what rounding acts on in either
+        double magnitude;  // rounding errors of both bounds are relative to it
     };
 
-    // The relaxed log-partition from both sides, whether or not inference has converged: the oracle's upper bound, and
-    // the value of its marginals, made to agree, whose counts are m.
+    // Bounds on the relaxed log-partition, whether or not inference has converged. Above: the oracle's bound. Below:
+    // the value of the oracle's marginals after they were made to agree; m holds their counts.
     Sides sides(Index i, const double* theta, double* m, Workspace& workspace) const {
         auto& scratch = workspace.as<Scratch>();
         const Index K = labels(), square = K * K;
@@ -110,7 +108,7 @@ class LoopyGraph : public GraphField {
         return infer_and_report(i, theta, m, workspace).log_partition;
     }
 
-    // The same, and how it went.
+    // The same. Also reports whether inference converged.
     Approximation infer_and_report(Index i, const double* theta, double* m, Workspace& workspace) const {
         return infer_with(i, theta, m, workspace.as<Scratch>(), options_, false);
     }
@@ -130,7 +128,8 @@ class LoopyGraph : public GraphField {
         return infer(i, theta, m, workspace);
     }
 
-    // Central differences of the marginals, from the fixed point at theta itself, so that all three have the same one.
+    // Central differences of the marginals. Both sides start from the fixed point at theta, so that all three belong to
+    // the same one.
     void differentiate(Index i, const double* theta, const double* dtheta, double* dm,
                        std::vector<double>& scratch) const override {
         const Index size = compact_size(i);
@@ -196,13 +195,13 @@ class LoopyGraph : public GraphField {
         if (inference_ == Inference::kShannon)
             return scratch.shannon.run(given, *counts_[i], options, nodes, edge_marginals);
         if (inference_ == Inference::kGini) return scratch.gini.run(given, *counts_[i], options, nodes, edge_marginals);
-        static constexpr double kNoEdges = 1.0;  // stands for an empty array, which is not none
+        static constexpr double kNoEdges = 1.0;  // an array that is empty but not null
         const double* rho = nullptr;
         if (inference_ == Inference::kTreeReweighted) rho = edges_.count(i) > 0 ? counts_[i]->edge.data() : &kNoEdges;
         return scratch.propagation.run(given, rho, options, nodes, edge_marginals, warm);
     }
 
-    // Of given probabilities, one block after another.
+    // The counts for given probabilities of the edges of all blocks.
     SharedCounts orient(const GraphData& data, const double* probabilities) const {
         SharedCounts all;
         for (Index i = 0; i < blocks(); ++i) {

@@ -1,8 +1,9 @@
 // The one-node field: multinomial logistic regression.
 //
 // Block i is one point with attributes, or dense columns, x and one of K labels. Weights:
-// [ attribute x label | column x label | bias ]. The compact vector and the table are both the K marginals, and the feature counts of a vector m are the outer
-// product of x and m, so its squared norm is |x|^2 |m|^2 and no buffer is needed.
+//     [ attribute x label | column x label | bias ].
+// The compact vector and the table are both the K marginals. The feature counts of a vector m are the outer product of
+// x and m, so their squared norm is |x|^2 |m|^2, and they need no buffer.
 #pragma once
 
 #include "base/compiler.hpp"

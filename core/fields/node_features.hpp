@@ -67,15 +67,15 @@ class NodeFeatures {
         score_of(own.view(data_), rows_, rows_.start(own.end), i, w, theta);
         columns_.add_scores(i, labels_, w + rows_.size(), own.part, theta);
     }
-    // w += a * the counts of rows m, over those attributes and columns: entry by entry, where nobody asks for the norm
-    // of the counts.
+    // w += a * the counts of rows m, over those attributes and columns. It works entry by entry, which is faster where
+    // the norm of the counts is not needed.
     void add_part(const OwnAttributes& own, Index i, const double* m, double a, double* w) const {
         columns_.add_counts(i, labels_, m, a, own.part, w + rows_.size());
         add_entries_of(own.view(data_), rows_, i, m, w, [a](std::int32_t) { return a; });
     }
 
-    // The same for attributes that a worker has numbered anew, where there are no columns, with its own rows of weights; `a` depends on the class of
-    // an attribute: see BlockShares.
+    // The same for attributes that a worker has numbered anew, where there are no columns, with its own rows of
+    // weights; `a` depends on the class of an attribute: see BlockShares.
     void score_own(const Attributes& data, const Rows& rows, Index i, const double* w, double* theta) const {
         score_of(data, rows, rows.size(), i, w, theta);
     }
@@ -214,7 +214,7 @@ class NodeFeatures {
    private:
     static constexpr Index kAhead = 10;  // how many entries ahead of its use a row is fetched
 
-    // Where the counts of columns begin among those of a block.
+    // Where the counts of columns begin in the counts of a block.
     Index rows_of_counts(Index i) const { return (length(i) + block_rows_.shared(i)) * stride_; }
 
     // body(start, size, counts) of the weights that a part has of columns
@@ -226,7 +226,8 @@ class NodeFeatures {
              counts.data() + rows_of_counts(i) + first * labels_);
     }
 
-    // Of the attributes of a position whose counts are those of the node: how many have a weight for each label.
+    // For each position and label: how many attributes have a weight for the label, among those whose counts are the
+    // node's own.
     void count_weighted() {
         weighted_.assign(data_.positions() * stride_, 0);
         for (Index i = 0; i < data_.blocks; ++i)
@@ -294,8 +295,8 @@ class NodeFeatures {
     void score_of(const Attributes& data, const Rows& rows, Index readable, Index i, const double* w,
                   double* theta) const {
         if (labels_ < 8) return score_few(data, rows, i, w, theta);
-        // A node whose row takes more than one group of pieces is finished before the next begins, as its weights are
-        // at hand.
+        // If a row takes several groups of pieces, each node is finished before the next begins: its weights are then
+        // still in the cache.
         const Index T = length(i), step = stride_ / 8 <= kMostPieces ? T : 1;
         for (Index t = 0; t < T; t += step)
             for_each_group(stride_ / 8, [&]<Index B>(Index first) {
@@ -303,8 +304,8 @@ class NodeFeatures {
             });
     }
 
-    // The B pieces from `first` on of nodes t to end. All that the loop looks at is a local variable: what it might
-    // have written to, as far as a compiler can tell, would be read again for every entry.
+    // Computes B pieces, from `first` on, of the nodes t to end. The loop reads local variables only. Members would be
+    // read again for every entry, since to the compiler the loop may have changed them.
     template <Index B>
     void score_nodes(const Attributes& data, const Rows& rows, Index readable, Index i, Index t, Index end, Index first,
                      const double* w, double* theta) const {

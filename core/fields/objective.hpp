@@ -36,7 +36,7 @@ class Objective {
         add(&i, 1, w, gradient, alone, Deadline::never());
     }
 
-    // The sums of a pass in the making.
+    // Saves and loads the sums of an unfinished pass.
     void archive(Archive& archive) {
         losses_.archive(archive);
         archive.scalars("objective_magnitude", {&magnitude_});
@@ -47,8 +47,8 @@ class Objective {
     Index oracle_calls() const { return oracle_calls_; }
 
    protected:
-    // What rounding acts on in scores of this magnitude. A score that is wrong by more than a millionth makes
-    // probabilities that are wrong by as large a share, and with them the products of scores and probabilities.
+    // The magnitude that rounding errors are relative to, for scores of this magnitude. If rounding changes a score by
+    // more than a millionth, it changes probabilities by that share, and so the products of scores and probabilities.
     static double doubtful(double magnitude) {
         constexpr double kSound = 1e-6;
         const double share = rounding_allowance(magnitude);
@@ -91,7 +91,7 @@ class ObjectiveOn final : public Objective {
     }
 
    private:
-    // Each on cache lines of its own: a thread writes one while others are at theirs.
+    // Each has cache lines of its own, since each thread writes to its own all the time.
     struct alignas(64) Worker {
         typename F::Workspace oracle;
         std::vector<double> potentials, marginals;
@@ -101,8 +101,8 @@ class ObjectiveOn final : public Objective {
         double weight, loss, magnitude;
     };
 
-    // Threads hand each other some blocks at a time where they are small: numbers enough that it takes long beside the
-    // handing over, and few enough that no thread has to wait at the end for one that has just begun.
+    // Small blocks are handed to threads in groups. A group is large enough that the work takes much longer than the
+    // handing over, and small enough that no thread waits long for the last one.
     Index blocks_at_a_time(const Index* blocks, Index count, Index threads) const {
         constexpr Index kNumbers = 4096, kMost = 64, kLooks = 16, kGroupsOfAThread = 8;
         if (threads == 1) return 1;
@@ -148,8 +148,8 @@ class ObjectiveOn final : public Objective {
     OrderedHandOver hand_over_;
 };
 
-// How many of these threads share a pass over all blocks to advantage: one for so many numbers of potentials, since
-// to wake a thread and to wait for it takes as long as some thousands of them.
+// How many of these threads a pass over all blocks can use. To wake a thread and wait for it takes as long as inference
+// on some thousands of potentials, so each thread must have more than that to do.
 template <Field F>
 Index worthwhile_threads(const F& field, Index threads) {
     constexpr Index kNumbersOfAThread = 4096;
@@ -159,7 +159,7 @@ Index worthwhile_threads(const F& field, Index threads) {
     return std::clamp<Index>(numbers / kNumbersOfAThread, 1, threads);
 }
 
-// The sums of a field, by what it knows best of itself.
+// The objective of a field: the field's own way to compute it, if it has one, or else block by block.
 template <Field F>
 std::unique_ptr<Objective> make_objective(const F& field) {
     if constexpr (requires { field.objective(); })
@@ -186,7 +186,7 @@ struct PrimalBound {
     double value, magnitude;
 };
 
-// Not below P(w), even where inference has not converged, and what rounding acts on in it.
+// An upper bound on P(w), even where inference has not converged, and the magnitude of its rounding errors.
 template <Field F>
 PrimalBound bound_primal(const F& field, const double* w) {
     typename F::Workspace oracle;
@@ -213,7 +213,7 @@ PrimalBound bound_primal(const F& field, const double* w) {
     return {losses.value() + of_weights, magnitude + of_weights};
 }
 
-// What P(w) looks like from a sample of the blocks: their losses, and their share of the penalty.
+// P(w) on a sample of the blocks: their losses, and their share of the penalty.
 template <Field F>
 double evaluate_sample(const F& field, const double* w, const Index* blocks, Index count, double l1) {
     const auto objective = make_objective(field);

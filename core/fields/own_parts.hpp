@@ -14,7 +14,7 @@ class OwnParts {
    public:
     explicit OwnParts(const F& field) : field_(field) {}
 
-    // For a team of so many.
+    // Prepares for a team of so many threads.
     void divide(Index threads) {
         if (static_cast<Index>(owned_.size()) != threads) owned_ = std::vector<std::optional<Own>>(threads);
     }
@@ -24,9 +24,9 @@ class OwnParts {
         return *owned_[member];
     }
 
-    // What one member hands over of a block for all to take, each over its own weights: marginals m, of which each
-    // finds its part of the counts, or where the field has no parts the counts. m itself stays with the member that
-    // found it, whose next block would otherwise wait for memory that others read.
+    // What one thread hands over to all threads for a block, so that each updates its own weights. If the field has
+    // parts, it is a copy of the marginals m, from which each thread computes its part of the counts. Otherwise it is
+    // the counts. A copy, because the thread needs m again for its next block while the others still read.
     struct Counts {
         std::vector<double> marginals;
         typename F::Direction direction;

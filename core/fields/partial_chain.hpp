@@ -38,7 +38,7 @@ class PartialChain final : public ConstrainedChain {
         return chain_.infer_by(scratch.oracle, i, within(i, theta, scratch), nullptr, m, scratch.edges);
     }
 
-    bool exact() const override { return false; }  // inference is, but nothing that follows from convexity holds
+    bool exact() const override { return false; }  // inference is exact, but the objective is not convex
     Index table_size(Index i) const override { return 2 * Base::table_size(i); }
     void subtract_truth(Index, double*) const override {}
     double true_score(Index, const double*) const override { return 0.0; }

@@ -17,10 +17,11 @@
 
 namespace dualfield {
 
-// Larger potentials may add up to what is no number, and an oracle would then answer at random.
+// Sums of larger potentials may overflow to infinity or NaN, and the answers of an oracle would mean nothing.
 inline constexpr double kLargestPotential = 1e150;
 
-// The potentials of block i, or a refusal. Where they are sums, as those of a graph's edges, magnitude() bounds them.
+// Computes the potentials of block i, and throws if one is too large. magnitude() bounds those that are sums, such as
+// the potentials of a graph's edges.
 template <class F>
 void score_block(const F& field, const double* w, Index i, double* theta) {
     const Index size = field.compact_size(i);
@@ -45,8 +46,8 @@ void for_each_scored(const F& field, const double* w, Index first, Index last, B
     }
 }
 
-// How many numbers of potentials make a thread pay: to wake it takes as long as inference on some thousands of them in
-// chains and points. Graphs pass over theirs many times, or have large tables.
+// How many potentials a thread must have to be worth its while. To wake a thread takes as long as inference on some
+// thousands of potentials of chains or points. Graphs cost far more for each: they have large tables, or many sweeps.
 template <class F>
 Index numbers_of_a_thread(const F& field) {
     constexpr Index kCheap = 32'768, kCostly = 1024;

@@ -5,7 +5,7 @@
 // mu_i give,
 //     P(w) <= l2/2 |w|^2 + sum_i c_i (U_i - <theta_i, truth_i>),
 //     P(w') >= l2/2 |w|^2 + sum_i c_i (L_i - <theta_i, truth_i>) - |g|^2 / (2 l2)    for all w'.
-// Both are moved apart by what rounding may have done to them and to g.
+// Both bounds are widened by the rounding errors that they and g may have.
 #pragma once
 
 #include <vector>

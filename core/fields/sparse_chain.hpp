@@ -74,7 +74,7 @@ class SparseChain final : public OverChain<PlainChain> {
         add_labelling(i, decoder.labels.data(), 1.0, m);
     }
 
-    // Tables would have all pairs of labels: who needs them takes the chain itself.
+    // Tables would have all pairs of labels. Methods that need tables work on the chain itself.
     Index table_size(Index) const override { return static_cast<Index>(refuse()); }
     double infer_table(Index, const double*, double*, double*, Workspace&) const override { return refuse(); }
     void differentiate(Index, const double*, const double*, double*, std::vector<double>&) const override { refuse(); }

@@ -144,7 +144,7 @@ class ObservedPairs {
         return rows;
     }
 
-    // What a record can hold.
+    // The most weights, since a record counts them in 32 bits.
     static constexpr Index kMaxWeights = std::numeric_limits<std::uint32_t>::max();
 
     Index attributes() const { return attributes_; }
@@ -205,7 +205,7 @@ class ObservedPairs {
         return total(squares);
     }
 
-    // squares += the squares of those counts; which of the eight sums takes which is left open.
+    // squares += the squares of those counts, in any of the eight sums.
     void add_squares(std::int32_t attribute, Index stride, const double* counts, Piece& squares) const {
         for_pieces([&]<int N>() {
             for_each_word(attribute, stride, [&](std::uint32_t bits, Index, Index k, Index) {
@@ -242,7 +242,7 @@ class ObservedPairs {
 
     void mask(std::int32_t attribute, Index stride, double* counts) const {
         const std::uint32_t* words = records_ + attribute * (1 + words_) + 1;
-        for (Index word = 0; word < words_; ++word)  // also those without a bit
+        for (Index word = 0; word < words_; ++word)  // words without a bit too: their counts are cleared
             clear_outside(words[word], std::min(kPlaces, stride - kPlaces * word), counts + kPlaces * word);
     }
 

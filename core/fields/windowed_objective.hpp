@@ -1,5 +1,5 @@
-// The objective of points with dense columns, a window of points at a time: the potentials of all points of a window are
-// one product of matrices, and so are their counts.
+// The objective of points with dense columns, a window of points at a time: the potentials of all points of a window
+// are one product of matrices, and so are their counts.
 #pragma once
 
 #include <span>
@@ -43,7 +43,7 @@ class WindowedObjective final : public Objective {
    private:
     static constexpr Index kWindow = 48;
 
-    // What a window gives: marginals less the truth, times the sample weight.
+    // The result of a window: marginals less the truth, times the sample weight.
     struct alignas(64) Slot {
         typename F::Workspace oracle;
         std::vector<double> potentials, marginals;

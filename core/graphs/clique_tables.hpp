@@ -21,8 +21,8 @@ inline Index table_length(Index labels, Index variables) {
     return length;
 }
 
-// Goes through the clique's table in runs of `length` entries, each of which belongs either to one entry of the factor
-// or to as many: body(where the run starts, where its part of the factor starts, length, whether that is one entry).
+// Goes through the clique's table in runs of `length` entries. A run belongs to one entry of the factor, or to `length`
+// entries. Calls body(start of the run, start of its part of the factor, length, whether that is one entry).
 template <class Body>
 void for_each_run(Index labels, Index variables, const std::int32_t* positions, Index count, Body&& body) {
     std::array<Index, kMostVariables> digit{}, step{};

@@ -18,7 +18,7 @@ namespace dualfield {
 
 struct Clique {
     Index first, size;      // its nodes, in JunctionTree::nodes(), those that were eliminated last first
-    Index shared;           // with its parent: so many, the first ones; none for a root
+    Index shared;           // how many nodes it shares with its parent, its first ones; 0 for a root
     Index parent;           // an earlier clique; -1 for a root
     Index in_parent;        // where the positions of the shared nodes in the parent are, in JunctionTree::positions()
     Index table, length;    // its part of the table
@@ -54,7 +54,7 @@ class JunctionTree {
 
     bool complete() const { return complete_; }
     Index treewidth() const { return treewidth_; }  // of this elimination, as far as it went
-    // Why it is not complete.
+    // The reason, if it is not complete.
     std::string refusal() const {
         return "is too dense for exact inference: min-fill elimination makes a clique of " +
                std::to_string(treewidth_ + 1) + " nodes, and its table of " + std::to_string(labels_) + "^" +
@@ -244,7 +244,7 @@ class JunctionTree {
             if (c.rows > 0 && c.shared == 1) of_nodes_[nodes(c)[0]].separator = c.separator;
         for (Index e = 0; e < graph.edges; ++e) {
             const std::int32_t a = graph.first(e), b = graph.second(e);
-            const Index c = clique_of_[when_[a] < when_[b] ? a : b];  // who left first left with the other
+            const Index c = clique_of_[when_[a] < when_[b] ? a : b];  // the other was its neighbour when it left
             const std::int32_t at_a = position_of(cliques_[c], a), at_b = position_of(cliques_[c], b);
             of_edges_.push_back({c, {std::min(at_a, at_b), std::max(at_a, at_b)}, at_b < at_a, -1});
         }

@@ -135,7 +135,7 @@ inline CliqueCounts balanced_orientation(const PairwiseGraph& graph, const doubl
     return found;
 }
 
-// Entropies of nodes and of edges that count alike.
+// Counts that are the same for all nodes, and the same for all edges.
 inline CliqueCounts constant_counts(const PairwiseGraph& graph, double node, double edge) {
     const auto nodes = static_cast<std::size_t>(graph.nodes), edges = static_cast<std::size_t>(graph.edges);
     return {std::vector<double>(nodes, node), std::vector<double>(edges, edge), std::vector<double>(edges, 0.0),
@@ -144,7 +144,7 @@ inline CliqueCounts constant_counts(const PairwiseGraph& graph, double node, dou
 
 using SharedCounts = std::vector<std::shared_ptr<const CliqueCounts>>;
 
-// make(graph) for each of `blocks` graphs, and once for those that are alike.
+// Calls make(graph) for `blocks` graphs, once for those with the same structure.
 template <class GraphOf, class Make>
 SharedCounts counts_by_structure(Index blocks, GraphOf&& graph_of, Make&& make) {
     std::map<std::vector<std::int32_t>, std::shared_ptr<const CliqueCounts>> known;

@@ -22,7 +22,7 @@ class SpanningForests {
         return probabilities(graph, rho, [](const std::vector<std::int32_t>&) {});
     }
 
-    // The same; each(edges) is told of each forest.
+    // The same. Also calls each(edges) for every forest.
     template <class Each>
     Index probabilities(const PairwiseGraph& graph, double* rho, Each&& each) {
         const Index E = graph.edges;
@@ -45,7 +45,8 @@ class SpanningForests {
     }
 
    private:
-    // As many times the forests that cover all edges: the counts of edges alike then differ by one in so many.
+    // The number of forests is this multiple of those needed to cover all edges. Counts of equivalent edges then differ
+    // by at most one part in this number.
     static constexpr Index kRounds = 4;
 
     // Among edges used equally often the order is fixed but without pattern, or the forests of a grid would be combs.

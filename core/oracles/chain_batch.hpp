@@ -1,8 +1,8 @@
 // Inference on many chains in one call, on potentials that lie where the caller has them.
 //
-// The chains share one matrix of edge potentials, and potentials of the first and of the last label. Node potentials are
-// float32 or float64 with any strides; a list says which row each position has, so that padding, gaps and either order
-// of the axes cost nothing. A chain is copied to float64 when its turn comes, one at a time on each thread.
+// The chains share one matrix of edge potentials, and potentials of the first and of the last label. Node potentials
+// are float32 or float64 with any strides; a list says which row each position has, so that padding, gaps and either
+// order of the axes cost nothing. A chain is copied to float64 when its turn comes, one at a time on each thread.
 #pragma once
 
 #include <cmath>
@@ -101,7 +101,7 @@ class ChainWorker {
         return chain_;
     }
 
-    // Of the chain that read() gave last.
+    // The next functions work on the chain that read() returned last.
     double log_partition(const ChainPotentials& chain) {
         return constrained_ ? constrained.log_partition(chain) : plain.log_partition(chain);
     }
@@ -164,7 +164,7 @@ void for_each_chain(const ChainBatch& batch, Index threads, Body&& body) {
     });
 }
 
-// What log-likelihoods and log-partitions are asked for. Rows that no chain has are not written.
+// Where log-likelihoods or log-partitions and their gradients are written. Rows that no chain has are not written.
 struct BatchValues {
     double* values;  // a number for each chain
     bool gradients;
@@ -175,7 +175,8 @@ struct BatchValues {
 
 // log Z of each chain; or, where there are tags or sets of allowed labels, log p(tags), or log p(allowed), which is
 //     log Z restricted to what is allowed - log Z.
-// Their gradients in the potentials are marginals; or the indicators of the tags, or the restricted marginals, less them.
+// Their gradients in the potentials are marginals; or the indicators of the tags, or the restricted marginals, less
+// them.
 inline void batch_values(const ChainBatch& batch, const Index* tags, const std::uint8_t* allowed, Index threads,
                          const BatchValues& out) {
     const Index K = batch.labels;

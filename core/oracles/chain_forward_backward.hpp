@@ -3,8 +3,8 @@
 // Two paths give the same numbers. The fast one works with probabilities: potentials are shifted by their
 // maxima, exponentiated once, and each forward message is scaled to sum to one, so that
 //     alpha_t[j] = exp(node_t[j]) sum_i alpha_{t-1}[i] exp(edge[i][j]) / c_t,    log Z = sum_t log c_t + shifts.
-// Messages backwards are scaled by themselves, so that the two sweeps need nothing of each other and run side by side:
-// while one waits for its scale, the other multiplies. A message entry is never smaller than exp(-(range of an edge +
+// Backward messages have scales of their own, so the two sweeps are independent and run side by side: while one waits
+// for its scale, the other multiplies. A message entry is never smaller than exp(-(range of an edge +
 // range of a node)) times the largest, so nothing that matters underflows while those ranges add up to less than
 // kProbabilityRange; beyond, the same recursion runs on logarithms.
 #pragma once
@@ -110,7 +110,8 @@ class ForwardBackward {
     }
 
     // Forward messages alpha_t and, where kBoth, with beta_{T-1} = 1,
-    //     b_t[j] = exp(node_t[j]) beta_t[j] / d_t,    beta_{t-1}[i] = sum_j E[i][j] b_t[j],    d_t such that b_t sums to one.
+    //     b_t[j] = exp(node_t[j]) beta_t[j] / d_t,    beta_{t-1}[i] = sum_j E[i][j] b_t[j],
+    // where d_t makes b_t sum to one.
     template <bool kBoth>
     double sweep(const ChainPotentials& chain) {
         const Index P = stride_, T = chain.length, pieces = P / 8;

@@ -106,7 +106,7 @@ class SparseForwardBackward {
 
    private:
     static constexpr double kProbabilityRange = 600.0;
-    // A sum that is so much smaller than what it was taken from is summed directly.
+    // If the two sums cancel to less than this share, the column is summed directly.
     static constexpr double kCancelled = 1e-3;
 
     // Exponentiates the shifted potentials; false where their range calls for logarithms.

@@ -25,7 +25,7 @@ struct Approximation {
     bool converged;
     Index sweeps;
     double residual;
-    double magnitude = 0.0;  // what rounding acts on in the upper bound
+    double magnitude = 0.0;  // rounding errors of the upper bound are relative to it
 };
 
 class BeliefPropagation {

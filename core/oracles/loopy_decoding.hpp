@@ -26,7 +26,7 @@ inline double labelling_score(const PairwisePotentials& potentials, const std::i
     return score;
 }
 
-// What both decoders do with their messages.
+// The common part of both decoders: from messages to labels.
 class LabelSearch {
    public:
     // add_message(d, scores): scores += message d = 2 e + i, K numbers.

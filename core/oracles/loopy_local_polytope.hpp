@@ -112,7 +112,7 @@ class LocalPolytope {
         return total;
     }
 
-    // The value of marginals that agree, next to the maximisers.
+    // The value of marginals that agree and are close to the maximisers.
     double repaired_value(double* nodes, double* edges) {
         const PairwiseGraph& graph = potentials_->graph;
         const Index K = potentials_->labels;
@@ -144,7 +144,7 @@ class LocalPolytope {
     const CliqueCounts* counts_ = nullptr;
     Entropy entropy_;
     Transport transport_;
-    double magnitude_ = 0.0;  // what rounding acts on in the value of the last evaluate()
+    double magnitude_ = 0.0;  // rounding errors of the last evaluate()'s value are relative to it
     std::vector<double> xi_, ahead_, moved_, gradient_, node_mu_, edge_mu_, slopes_, slope_, agreed_;
 };
 

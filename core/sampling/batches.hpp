@@ -1,4 +1,4 @@
-// Mini-batches: every pass visits each block once, in a new random order, some at a time.
+// Mini-batches: every pass visits each block once, in a new random order, a batch at a time.
 #pragma once
 
 #include <algorithm>

@@ -1,17 +1,17 @@
 // Which block to update next.
 //
-// Updates come in passes of n. The first pass, and then every `permutation_every`-th, visits each block once
-// in a random order, so that every recorded gap is fresh. In the other passes a draw follows the rule with
-// probability `non_uniformity`, and otherwise it is uniform. What the rules say, with the block's gap c_i g_i as
-// last recorded, its smoothness L_i = l2 + c_i R_i and the length d_i = |nu_i - mu_i|_1 of its last direction:
-//     uniform          nothing: every draw is uniform
+// Updates come in passes of n. The first pass, and then every `permutation_every`-th, visits each block once in a
+// random order, so that every recorded gap is fresh. In the other passes a draw follows the rule with probability
+// `non_uniformity`, and otherwise it is uniform. The rules use the last recorded gap c_i g_i of a block, its smoothness
+// L_i = l2 + c_i R_i and the length d_i = |nu_i - mu_i|_1 of its last direction:
+//     uniform          every draw is uniform
 //     importance       p_i ~ L_i
 //     gap              p_i ~ c_i g_i
 //     gap*importance   p_i ~ c_i g_i L_i
 //     residual         p_i ~ d_i sqrt(c_i L_i)
 //     safemax          the block of largest c_i g_i
 //     max              the same, and no draw is uniform
-// Where these come from: a step gamma_i ascends by at least (equation (22) of Le Priol et al. 2018, in sum units)
+// The reason for these rules: a step gamma_i ascends by at least (equation (22) of Le Priol et al. 2018, in sum units)
 //     c_i gamma_i g_i + c_i gamma_i (1 - gamma_i L_i / l2) d_i^2 / 2.
 // With gamma_i = gamma / p_i the first terms have the mean gamma * sum c_i g_i, whatever p; all second terms stay
 // positive for the largest gamma if p_i ~ L_i (importance), and their mean is largest if p_i ~ d_i sqrt(c_i L_i)
@@ -83,8 +83,8 @@ class BlockSampler {
         return block;
     }
 
-    // Draws blocks until there are `count`, of kAtOnce at most, or the pass is over; returns how many there are. They
-    // do not know of each other: what they look up comes from memory at the same time.
+    // Draws `count` blocks, at most kAtOnce, or as many as the pass still has. Returns the number drawn. The draws are
+    // independent of each other, so that their look-ups in memory overlap.
     static constexpr Index kAtOnce = 8;
     Index draw(Random& random, Index count, Index* blocks) {
         const Index pass = draws_ / draws_per_pass(), position = draws_ % draws_per_pass();
@@ -98,13 +98,14 @@ class BlockSampler {
         return count;
     }
 
-    // Whether draws may know nothing of the last few records: a maximum would be drawn again and again.
+    // Whether a draw may come before the last few gaps are recorded. With the rules of a maximum it may not: the same
+    // block would be drawn again and again.
     bool may_draw_ahead() const { return !by_maximum(); }
 
-    // The gap of block i will be recorded soon.
+    // Fetches into the cache what recording the gap of block i will need.
     DUALFIELD_INLINE void prefetch(Index i) const { recorded_.prefetch(i); }
 
-    // Whether the rule needs set_smoothness for each block before the first draw; record_length at each visit.
+    // Whether the rule needs set_smoothness() for each block before the first draw, and record_length() at each visit.
     bool needs_smoothness() const { return has_weights(); }
     bool needs_length() const { return rule_ == SamplingRule::kResidual; }
 
@@ -135,17 +136,18 @@ class BlockSampler {
 
     const std::vector<Index>& order() const { return order_; }
 
-    // After a whole pass: whether it was drawn from gaps. Then few recorded gaps are fresh, and those were the largest.
+    // After a whole pass: whether its blocks were drawn by their gaps. Then only some recorded gaps are fresh: those
+    // that were largest.
     bool followed_gaps() const { return share_ > 0.0 && !permutes(draws_ / draws_per_pass() - 1); }
 
-    // Whether the pass at work visits every block once.
+    // Whether the current pass visits every block once.
     bool permutes() const { return permutes(draws_ / draws_per_pass()); }
 
     void begin_again() { draws_ = 0; }  // with a pass in random order
 
     Index draws() const { return draws_; }
 
-    // What is saved of it; by block, but for the order.
+    // Saves and loads the state. All arrays but the order are indexed by block.
     struct State {
         Index draws;
         std::vector<Index> order;
@@ -198,7 +200,7 @@ class BlockSampler {
         }
     }
 
-    // Each by the rule, or any.
+    // Each draw follows the rule or is uniform.
     void choose(Random& random, Index count, Index* blocks) {
         const WeightedTree& weights = has_weights() ? weights_ : recorded_;
         const bool ruled = by_maximum() ? largest_.top() > 0.0 : weights.total() > 0.0;

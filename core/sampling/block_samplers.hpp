@@ -38,7 +38,7 @@ class BlockSamplers {
     }
     Index draws_per_pass() const { return std::ssize(active_); }
 
-    // Of blocks of different workers at the same time, if need be.
+    // Several threads may call this at once for blocks of different workers.
     void record(Index i, double gap) {
         const Index w = worker_of(i);
         samplers_[w].record(i - bounds_[w], gap);
@@ -52,7 +52,7 @@ class BlockSamplers {
         samplers_[w].set_smoothness(i - bounds_[w], sample_weight, smoothness);
     }
 
-    // How many draws there have been; how many a worker has had in the pass at work.
+    // The number of draws so far; the number that a worker has made in the current pass.
     Index draws() const {
         Index draws = 0;
         for (const BlockSampler& sampler : samplers_) draws += sampler.draws();
@@ -82,7 +82,7 @@ class BlockSamplers {
         for (BlockSampler& sampler : samplers_) sampler.begin_again();
     }
 
-    // As one sampler of all blocks would be saved; for each worker how far its pass has come is saved by its owner.
+    // Saves the state as one sampler of all blocks would. The owner of each worker saves how far its pass has come.
     void archive(Archive& archive) {
         BlockSampler::State all = samplers_[0].state();
         for (Index w = 1; w < workers(); ++w) {
@@ -104,8 +104,8 @@ class BlockSamplers {
         return std::upper_bound(bounds_.begin() + 1, bounds_.end() - 1, i) - bounds_.begin() - 1;
     }
 
-    // The worker's part of a state of all blocks. Its own pass has come about as far as that of all; what the workers
-    // have drawn adds up to what was.
+    // Loads a worker's part of a state of all blocks. The worker's pass is about as far as the saved one, and the draws
+    // of all workers add up to the saved number.
     BlockSampler::State share_of(const BlockSampler::State& all, Index w) const {
         const Index first = bounds_[w], end = bounds_[w + 1];
         const Index pass = all.draws / draws_per_pass(), position = all.draws % draws_per_pass();
@@ -125,7 +125,7 @@ class BlockSamplers {
     std::vector<BlockSampler> samplers_;
 };
 
-// Bounds between the ranges of `workers` workers, so that each has about the same sum of costs.
+// Divides the blocks into a range for each worker, with about equal sums of costs. Returns the bounds of the ranges.
 template <class CostOf>
 std::vector<Index> equal_ranges(Index blocks, Index workers, CostOf&& cost_of) {
     double all = 0.0, so_far = 0.0;

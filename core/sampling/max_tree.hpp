@@ -22,7 +22,7 @@ class MaxTree {
         for (node /= 2; node >= 1; node /= 2) maxima_[node] = maxima_[larger_child(node)];
     }
 
-    // The first place of the largest number; one that was set, while that number is positive.
+    // The first place of the largest number. It is a place that was set, as long as that number is positive.
     Index find() const {
         Index node = 1;
         while (node < leaves_) node = larger_child(node);

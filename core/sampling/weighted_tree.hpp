@@ -28,7 +28,7 @@ class WeightedTree {
     double total() const { return total_; }
     double weight(Index i) const { return lines_[i / kChildren].sums[i % kChildren]; }
 
-    // set(i) comes soon. What is higher in the tree is in the cache.
+    // Fetches the leaf that set(i) will change. The higher levels of the tree are in the cache anyway.
     DUALFIELD_INLINE void prefetch(Index i) const {
         constexpr std::size_t kLevels = 3;
         for (std::size_t level = 0; level < std::min(kLevels, levels_.size()); ++level)
@@ -42,7 +42,7 @@ class WeightedTree {
             Line& line = lines_[level + (i /= kChildren)];
             const double mine = weight;
             weight = 0.0;
-            // What is written now is not read at once: the processor would wait.
+            // The number just written is not read back: the processor would have to wait for it.
 #pragma omp simd reduction(+ : weight)
             for (Index k = 0; k < kChildren; ++k) weight += k == child ? mine : line.sums[k];
             line.sums[child] = mine;
@@ -58,8 +58,8 @@ class WeightedTree {
         return leaf;
     }
 
-    // The same for several u, which end as what is left of them. All go down together, so that none waits for memory
-    // alone.
+    // The same for several u at once. They go down the tree together, so that their waits for memory overlap. Each u is
+    // replaced by its remainder in the leaf.
     void find(Index count, double* u, Index* leaves) const {
         for (Index k = 0; k < count; ++k) u[k] *= total_;
         std::fill(leaves, leaves + count, Index{0});
@@ -80,8 +80,8 @@ class WeightedTree {
 
     static Index lines_of(Index nodes) { return (nodes + kChildren - 1) / kChildren; }
 
-    // The child in which u falls, from where u then counts: the last of positive weight whose predecessors leave
-    // something.
+    // Returns the child in which u falls, and reduces u by the sum of the children before it. It is the last child of
+    // positive weight for which u does not become negative.
     static Index find_child(const Line& line, double& u) {
         Index child = 0;
         double rest = u;

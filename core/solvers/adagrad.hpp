@@ -1,7 +1,7 @@
 // AdaGrad with the exact proximal step for the penalty: Duchi, Hazan and Singer (2011). For a batch of b of the n
 // blocks, with g the gradient of its losses and r = l2 b / n,
 //     G_j  += g_j^2,     eta_j = eta / (delta + sqrt(G_j)),
-//     w_j  <- soft(w_j - eta_j g_j, eta_j l1 b / n) / (1 + eta_j r),     soft(x, t) = x moved towards zero by at most t.
+//     w_j  <- soft(w_j - eta_j g_j, eta_j l1 b / n) / (1 + eta_j r),    soft(x, t) = x moved towards zero by at most t.
 // A coordinate that the batch does not touch keeps its eta_j and only shrinks; all such steps are made up for at the
 // next visit, exactly: ElasticNet::shrunk.
 #pragma once
@@ -91,7 +91,7 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
         const double r = l2_of_a_block_ * static_cast<double>(batch.size());
         const auto move = [&](auto&& towards_zero) {
             for_each_range([&](Index start, Index length) {
-                if (steps_of_[start] == steps_) return;  // another block of the batch has been here
+                if (steps_of_[start] == steps_) return;  // another block of the batch has updated this range
                 steps_of_[start] = steps_;
                 for (Index j = start; j < start + length; ++j) {
                     const double g = std::exchange(gradient_[j], 0.0);
@@ -109,7 +109,8 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
     double share(double blocks) const { return blocks / static_cast<double>(Base::active_count()); }
     double step(Index j) const { return eta_ / (delta_ + std::sqrt(squares_[j])); }
 
-    // The steps that a range of coordinates has missed: some of full batches, and the last of each pass.
+    // Makes up for the steps that a range of coordinates has missed. The last batch of a pass may be smaller than the
+    // others, so its steps are counted apart.
     void catch_up(Index start, Index length, double* w) const {
         const Index missed = steps_ - steps_of_[start];
         if (missed == 0) return;
@@ -138,7 +139,7 @@ class AdaGrad : public PrimalRun<F, AdaGrad<F>> {
     double eta_, delta_;
     std::vector<double> weights_, squares_;  // w and G, as of the step below
     std::vector<double> gradient_;           // of a batch; zero between batches
-    std::vector<Index> steps_of_;            // the step that a range has last seen, at the range's first coordinate
+    std::vector<Index> steps_of_;            // the last step applied to a range, kept at the range's first coordinate
     Batches batches_;
     double l2_of_a_block_;
     Index steps_ = 0;

@@ -124,27 +124,28 @@ class CliqueAscent {
     bool stalled() const { return idle_ >= 2 * cliques() && (!options_.multipliers || violation_ <= kAgreed); }
     const std::vector<double>& weights() const { return state_.weights(); }
 
-    // At the end of the last outer iteration, or of the last pass where there are none: |A mu|; D_rho; the sum of the
-    // gaps that cliques recorded when they were last visited. And for how many outer iterations |A mu| has not fallen.
+    // Values at the end of the last outer iteration, or of the last pass if the method has no multipliers: |A mu|,
+    // D_rho, the sum of the gaps that the cliques had at their last visits. waited() counts the outer iterations since
+    // |A mu| last fell.
     double violation() const { return violation_; }
     double augmented_dual() const { return augmented_; }
     double recorded_gap() const { return recorded_; }
     Index waited() const { return waited_; }
 
     // The largest lower bound on the optimum so far: dual values of marginals made to agree, less the rounding in them.
-    // They are looked at once an outer iteration, or where asked for.
+    // The bound is computed once per outer iteration, and on request.
     double dual_bound(bool now) {
         if (bounded_at_ != outer_ || now) {
             const auto repaired = state_.repaired_dual();
             const double bound = repaired.dual - rounding_allowance(repaired.magnitude);
-            if (bound > dual_bound_) dual_bound_ = bound;  // not where it is no number
+            if (bound > dual_bound_) dual_bound_ = bound;  // false for NaN
             bounded_at_ = outer_;
         }
         return dual_bound_;
     }
 
-    // max_mu D_rho(mu, xi) - D_rho, found by going on with a copy until a pass gains a thousandth of all that was
-    // gained.
+    // An estimate of max_mu D_rho(mu, xi) - D_rho. A copy of the run goes on, with the multipliers fixed, until one
+    // pass gains less than a thousandth of all that the copy has gained.
     double measured_gap(Index max_passes) const {
         CliqueAscent copy(*this);
         copy.options_.multipliers = copy.options_.adapt = false;
@@ -170,7 +171,7 @@ class CliqueAscent {
         if (has_active_sets() && archive.loading()) find_active();
     }
 
-    // After the state of a run that differs in l2 alone has been loaded.
+    // Call this after loading the state of a run whose problem differs only in l2.
     void begin_again(double old_l2) {
         scale(static_cast<Index>(state_.weights().size()), old_l2 / view_->l2(), state_.weights().data());
         sampler_.begin_again();
@@ -185,8 +186,9 @@ class CliqueAscent {
     }
 
    private:
-    // In outer iterations: the least between two changes of rho or of the inner passes, and how long |A mu| may take to
-    // fall by kProgress. Chosen on chains of 20 to 100 nodes and grids of 20 x 20, l2 from 0.03 to 1.
+    // Both counts are outer iterations. kLeastBetweenChanges: the minimum between two changes of rho or of the inner
+    // passes. kPatience: the time in which |A mu| must fall by the factor kProgress. Chosen on chains of 20 to 100
+    // nodes and grids of 20 x 20, with l2 from 0.03 to 1.
     static constexpr Index kLeastBetweenChanges = 10, kPatience = 30, kMostInnerPasses = 16;
     static constexpr double kProgress = 0.99, kRunaway = 3.0, kSettled = 10.0, kAgreed = 1e-9;
     static constexpr double kLeastShareOfRho = 1.0 / 1024.0;
@@ -211,9 +213,9 @@ class CliqueAscent {
         follow_progress();
     }
 
-    // A small rho speeds the multipliers and slows the cliques. So: where the cliques are settled, compared with the
-    // disagreement that is left, rho falls; where disagreement does not fall, the cliques get more time, and after that
-    // more rho, which is then not taken back.
+    // A small rho makes the multipliers faster and the cliques slower. If the gaps of the cliques are small beside the
+    // disagreement |A mu|, rho is lowered. If the disagreement does not fall, the cliques first get more inner passes;
+    // if that does not help, rho is raised and stays so.
     void follow_progress() {
         const bool falls = violation_ < kProgress * least_;
         least_ = std::min(least_, violation_);
@@ -259,7 +261,7 @@ class CliqueAscent {
         idle_ = step > 0.0 ? 0 : idle_ + 1;
     }
 
-    // The sampler's tree of gaps is only kept where draws follow it.
+    // Only sampling by gaps needs the sampler's tree, which takes longer to update than a list.
     void record(Index clique, double gap) {
         if (by_gap_) {
             sampler_.record(clique, gap);
@@ -268,7 +270,7 @@ class CliqueAscent {
         }
     }
 
-    // The clique as it is, with g_ written.
+    // The clique at its present marginals. Writes its slope into g_.
     CliquePoint point(Index clique, const CliquePlace& place, const double* mu, const char* active) {
         const Index e = clique - state_.node_count();
         const bool is_edge = e >= 0;
@@ -283,7 +285,7 @@ class CliqueAscent {
             ends / rho_ + place.weight / view_->l2() * place.norm, active};
     }
 
-    // nu_ = the state where the slope is largest; the slope along nu - mu.
+    // Sets nu_ to the state of the largest slope. Returns the slope along nu - mu.
     double steepest(const CliquePoint& at) {
         Entropy::slope(at, nu_.data());
         const Index best = argmax(at.shape.pairs, nu_.data());
@@ -293,7 +295,7 @@ class CliqueAscent {
         return along;
     }
 
-    // Goes along delta_ as far as is best, and says how far.
+    // Moves the clique along delta_ by the best step, and returns that step.
     double move(Index clique, const CliquePoint& at, double* mu) {
         std::fill(delta_.begin() + at.shape.pairs, delta_.begin() + at.shape.padded_size(), 0.0);
         const Index e = clique - state_.node_count();
@@ -348,7 +350,7 @@ class CliqueAscent {
             for (Index k = 0; k < K * K; ++k) active_[active_start(nodes + e) + k] = state_.edge_mu(e)[k] > 0.0;
     }
 
-    // Gives mass to the best state without any, where that raises the dual.
+    // Gives mass to the best of the states that have none, if that raises the dual.
     void enter(Index clique, const CliquePlace& place, double* mu, char* active) {
         const CliquePoint at = point(clique, place, mu, active);
         Index best = -1;
@@ -366,7 +368,7 @@ class CliqueAscent {
     Random random_;
     BlockSampler sampler_;
     bool by_gap_;
-    std::vector<double> gaps_;  // that cliques had when last visited
+    std::vector<double> gaps_;  // of each clique, at its last visit
     double rho_;
     Index inner_passes_;
     std::vector<char> active_;
@@ -375,7 +377,7 @@ class CliqueAscent {
     double violation_ = std::numeric_limits<double>::quiet_NaN(), augmented_ = violation_, recorded_ = violation_;
     double least_ = std::numeric_limits<double>::infinity();
     double least_rho_, dual_bound_ = -std::numeric_limits<double>::infinity();
-    Index bounded_at_ = 0;  // after how many outer iterations
+    Index bounded_at_ = 0;  // the outer iteration of the last bound
     Index updates_ = 0, evaluations_ = 0, outer_ = 0, inner_done_ = 0, idle_ = 0, waited_ = 0, since_change_ = 0;
     bool diverged_ = false;
 };

@@ -25,7 +25,7 @@ namespace dualfield {
 
 struct LBFGSOptions {
     Index corrections;
-    Index first_sample;  // how many blocks the first step looks at; at least as many as there are: L-BFGS
+    Index first_sample;  // blocks of the first sample; all of them, or more: L-BFGS
     double growth;       // of the sample, by each step
     Index threads;
     std::uint64_t seed;
@@ -76,8 +76,8 @@ class LBFGS {
     // Starts from given weights; before the first run() only.
     void set_weights(const double* w) { std::copy(w, w + trial_.size(), trial_.begin()); }
 
-    // Visits blocks until there were `max_visits`, the time is over or no step helps; returns how many there were. A
-    // gradient cut short by the clock goes on with the next call. A pass is one visit of each block: total() of them.
+    // Visits blocks until `max_visits` are done, the time is over or no step helps. Returns the number of visits. A
+    // gradient that the clock interrupts is continued by the next call. A pass is total() visits, one for each block.
     Index run(Index max_visits, double seconds) {
         const Deadline deadline(seconds);
         Team team(threads_);
@@ -90,7 +90,7 @@ class LBFGS {
         return visits_ - before;
     }
 
-    // The certificate of the current weights: at hand where the sample is complete, otherwise by a full pass.
+    // Computes the certificate of the current weights. A complete sample has it already, else it takes a full pass.
     bool confirm(double seconds) {
         if (certified_ || !started_) return started_ || stalled_;
         Team team(threads_);
@@ -139,7 +139,7 @@ class LBFGS {
         archive.index("cursor", cursor_, total());
         archive.index("sample", sample_, total());
         archive.index("next_sample", next_sample_, total());
-        sample_ = std::max(sample_, Index{1});  // a sample of nothing would never be looked at
+        sample_ = std::max(sample_, Index{1});  // an empty sample would never be complete
         archive.permutation("order", order_);
         archive.span("weights", weights_.data(), field_.dimension());
         archive.span("trial", trial_.data(), field_.dimension());
@@ -155,7 +155,8 @@ class LBFGS {
     }
 
    private:
-    // Value and gradient at trial_, in slices, and what follows from them; true when complete.
+    // Computes value and gradient at trial_, as far as the time allows, then takes the step that follows from them.
+    // Returns true when the gradient is complete.
     bool evaluate(const Deadline& deadline, Index last_visit, Team& team) {
         if (cursor_ == 0) {
             const double l2 = field_.l2();
@@ -200,7 +201,7 @@ class LBFGS {
         return true;
     }
 
-    // Lets the sample grow after a step: the new blocks at weights_, in slices.
+    // Enlarges the sample after a step: adds the losses of the new blocks at weights_, as far as the time allows.
     bool extend(const Deadline& deadline, Index last_visit, Team& team) {
         if (cursor_ == 0) {
             const double grown = growth_ * static_cast<double>(sample_);
@@ -243,7 +244,7 @@ class LBFGS {
         if (sample_ == total()) sample_weight_ = total_weight_;
     }
 
-    // No step helps any more: on a sample that is not complete, that only means to look at more.
+    // No step lowers the objective any more. An incomplete sample is then enlarged; on a complete one the run is over.
     void give_up() {
         if (sample_ < total()) {
             extending_ = true;
@@ -252,7 +253,7 @@ class LBFGS {
         }
     }
 
-    // Decides what the evaluated point means, and where to evaluate next.
+    // Accepts or rejects the evaluated point, and chooses the next one.
     void consider(Team& team) {
         if (!started_) {
             if (!std::isfinite(trial_value_)) {
@@ -350,8 +351,8 @@ class LBFGS {
     Index iterations_ = 0, evaluations_ = 0, visits_ = 0, oracle_calls_before_ = 0;
 
     std::unique_ptr<Objective> objective_;
-    Index cursor_ = 0;          // the next block, in order_, of a gradient in the making
-    std::vector<Index> order_;  // the blocks of positive weight; a sample is the first so many
+    Index cursor_ = 0;          // position in order_: the next block of an unfinished gradient
+    std::vector<Index> order_;  // the blocks of positive weight; a sample is the beginning of this list
     Index sample_, next_sample_ = 0;
     double sample_weight_ = 0.0, total_weight_ = 0.0;
     bool extending_ = false;  // the sample is growing

@@ -42,7 +42,7 @@ struct OEGOptions : DualOptions {
     }
 };
 
-// What is remembered of a step until it is recorded.
+// What a step leaves behind until the run records it.
 struct OEGNote {
     double epsilon;  // at which the next block leaves its truth
 };
@@ -63,10 +63,10 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
         epsilon_ = 0.05;
     }
 
-    // How many numbers the duals of a field are.
+    // How many numbers the duals of a field take.
     static Index kept_numbers(const F& field) { return kRows * packed_offsets(field).back(); }
 
-    // What DualMethod asks for.
+    // The functions that DualMethod requires.
     using typename Base::Visit, typename Base::Worker;
 
     void prepare(Index) {}
@@ -133,10 +133,10 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
         if (std::isfinite(visit.step.gap)) visit.step.gap = first_gap;
     }
 
-    // Of the first updates in a window, the last says how the next ones begin.
+    // A window may hold several first updates. The last of them sets the epsilon of the next window.
     void committed(Index, const OEGNote& note) { epsilon_ = note.epsilon; }
 
-    // The marginals of alpha_i afresh from its potentials.
+    // Computes the marginals of alpha_i from its stored potentials.
     double stored(Index i, double* m, Worker& worker) {
         const Index size = field_.compact_size(i);
         if (at_truth(i)) {
@@ -167,7 +167,7 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
         archive.array("etas", etas_);
     }
 
-    // Where the duals of each block begin among those that are saved.
+    // Where the duals of each block begin in a saved state.
     std::vector<Index> dual_offsets() const {
         std::vector<Index> offsets = packed_offsets(field_);
         for (Index& offset : offsets) offset *= kRows;
@@ -252,7 +252,7 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
         }
     }
 
-    // Overwrites both.
+    // Stores the potentials and marginals of a block. Both arguments are overwritten.
     void keep(Index i, double* vartheta, double* m) {
         field_.pack_potentials(i, vartheta);
         duals_.write(i, kPotentials, vartheta);
@@ -269,10 +269,10 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
         field_.unpack_potentials(i, vartheta);
     }
 
-    // A rise may come out negative by this times the sizes of its terms, by rounding.
+    // Rounding may make a rise negative by this much, relative to the sizes of its terms.
     double slack() const { return duals_.single() ? 0x1p-23 : 1e-13; }
 
-    // Shorter steps tell of rounding alone.
+    // With shorter steps the rise would be rounding alone.
     double least_eta() const { return duals_.single() ? 1e-3 : 1e-7; }
 
     bool at_truth(Index i) const { return etas_[i] == kAtTruth; }

@@ -81,8 +81,8 @@ class OWLQN {
         place();
     }
 
-    // Visits blocks until there were `max_visits`, the time is over or no step helps; returns how many there were. A
-    // gradient cut short by the clock goes on with the next call.
+    // Visits blocks until `max_visits` are done, the time is over or no step helps. Returns the number of visits. A
+    // gradient that the clock interrupts is continued by the next call.
     Index run(Index max_visits, double seconds) {
         const Deadline deadline(seconds);
         Team team(threads_);
@@ -143,7 +143,8 @@ class OWLQN {
     }
 
    private:
-    // Value and gradient at trial_, in slices, and what follows from them; true when complete.
+    // Computes value and gradient at trial_, as far as the time allows, then takes the step that follows from them.
+    // Returns true when the gradient is complete.
     bool evaluate(const Deadline& deadline, Index last_visit, Team& team) {
         if (cursor_ == 0) {
             team.over_ranges(field_.dimension(), [&](Index first, Index end) {
@@ -174,7 +175,7 @@ class OWLQN {
         return true;
     }
 
-    // Decides what the evaluated point means, and where to evaluate next.
+    // Accepts or rejects the evaluated point, and chooses the next one.
     void consider(Team& team) {
         if (!started_) {
             if (!std::isfinite(trial_value_)) {
@@ -186,7 +187,7 @@ class OWLQN {
             choose_direction(team);
             return;
         }
-        // of the objective along the step, at its ends
+        // The slopes of the objective along the step, at both ends.
         const auto [slope, end_slope] = sum_over_chunks<2>(team, field_.dimension(), [&](Index first, Index end) {
             std::array<double, 2> sums{};
             for (Index k = first; k < end; ++k) {
@@ -222,8 +223,8 @@ class OWLQN {
         constexpr double kSufficientDecrease = 1e-4;
         if (!std::isfinite(trial_value_) || !(slope < 0.0)) return false;
         if (trial_value_ <= value_ + kSufficientDecrease * slope) return true;
-        // Where the value no longer resolves the decrease, its slope still does (Hager and Zhang's approximate
-        // condition).
+        // Near the optimum the decrease is lost in the rounding of the value, but not in that of the slope: the
+        // approximate condition of Hager and Zhang.
         return trial_value_ <= value_ + 1e-14 * std::abs(value_) &&
                end_slope <= (2.0 * kSufficientDecrease - 1.0) * slope;
     }
@@ -279,7 +280,7 @@ class OWLQN {
         team.over_ranges(field_.dimension(), [&](Index first, Index end) { step_to(first, end, step_); });
     }
 
-    // The trial, and where it lies, for the weights first .. end - 1.
+    // Writes trial_ and the point it stands for, for the weights first .. end - 1.
     void step_to(Index first, Index end, double step) {
         for (Index k = first; k < end; ++k) {
             const double there = change_[k] + step * direction_[k];
@@ -308,7 +309,7 @@ class OWLQN {
     Index iterations_ = 0, evaluations_ = 0, visits_ = 0, oracle_calls_before_ = 0, trials_ = 0;
 
     std::unique_ptr<Objective> objective_;
-    Index cursor_ = 0;          // the next block, in order_, of a gradient in the making
+    Index cursor_ = 0;          // position in order_: the next block of an unfinished gradient
     std::vector<Index> order_;  // the blocks of positive weight
 };
 

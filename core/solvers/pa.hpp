@@ -78,7 +78,7 @@ class PA : public MistakeDriven<F, PA<F>> {
     }
 
    private:
-    // tau. Two labellings with the same features cannot be told apart, by a step of any length.
+    // The step tau. It is zero for two labellings with the same features: no weights tell them apart.
     double length(double loss, double norm) const {
         if (norm == 0.0) return 0.0;
         switch (options_.slack) {

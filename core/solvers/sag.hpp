@@ -26,7 +26,7 @@ class SAG : public AverageGradientRun<F, SAG<F>> {
         return (1.0 - share) * cautious + share * both;
     }
 
-    // `change` is the gradient's change of block i, divided by c_i.
+    // `change` is how much the gradient of block i has changed since its last visit, divided by c_i.
     void move(Index i, const typename F::Direction& change, double, Team& team) {
         const double alpha = step();
         Base::weights_->change_drift_later({i, Base::field_.sample_weight(i), &change});

@@ -59,10 +59,10 @@ struct SDCAOptions : DualOptions {
     }
 };
 
-// What is remembered of a step until it is recorded.
+// What a step leaves behind until the run records it.
 struct SDCANote {
-    double length;                                      // |nu - mu|_1, where the sampler needs it
-    double search_seconds = 0.0, update_seconds = 0.0;  // where the step is timed
+    double length;                                      // |nu - mu|_1, if the sampling rule uses it
+    double search_seconds = 0.0, update_seconds = 0.0;  // zero unless the step is timed
 };
 
 template <TableField F>
@@ -79,13 +79,13 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
           start_(options.start),
           tables_(offsets(field), 1, options.precision) {}
 
-    // How many numbers the duals of a field are.
+    // How many numbers the duals of a field take.
     static Index kept_numbers(const F& field) { return offsets(field).back(); }
 
-    // Seconds in the line search and in whole updates, of those updates that were timed: one in kTimedEvery.
+    // Seconds spent in the line search and in whole updates. One update in kTimedEvery is timed.
     Numbers numbers() const { return {{"search_seconds", search_seconds_}, {"update_seconds", update_seconds_}}; }
 
-    // What DualMethod asks for.
+    // The functions that DualMethod requires.
     using typename Base::Visit, typename Base::Worker;
 
     // Along the mixture, w(epsilon) = epsilon w(1). Along the product, p_t = y_t + epsilon (u - y_t) at each node, so
@@ -168,7 +168,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
         return Base::offsets_by(field, [&](Index i) { return field.table_size(i); });
     }
 
-    // Algorithm 2, on mu where it is kept.
+    // One update of Algorithm 2, in the place where mu is stored.
     template <class Number>
     void propose(Index i, Number* mu, Worker& worker, Visit& visit) {
         const Index size = field_.table_size(i), compact_size = field_.compact_size(i);
@@ -245,7 +245,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
                                         : best_epsilon(field_, Base::samplers_.active(), penalty_at, entropy_at);
     }
 
-    // Potentials of any clique, in the layout of the table.
+    // Starts that are the marginals of some potentials, which have the layout of the table.
     void initialise_by_potentials(Index i, double* mu) {
         constexpr double kPeak = 10.0;
         const Index size = field_.table_size(i);
@@ -270,7 +270,7 @@ class SDCA : public DualRun<F, SDCA<F>, SDCANote> {
         return table;
     }
 
-    Worker& worker() { return Base::workers_[0]; }  // of the start
+    Worker& worker() { return Base::workers_[0]; }  // the one that computes the start
 
     StepOptions step_;
     double largest_radius_ = 0.0;  // max_i c_i R_i

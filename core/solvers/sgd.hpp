@@ -26,7 +26,7 @@ struct SGDOptions {
     StepSchedule schedule;
     double eta;
     Index batch;
-    Index average_after;  // how many passes are not averaged; negative: no average at all
+    Index average_after;  // the average begins after this many passes; negative: no average
     std::uint64_t seed;
 
     void each(auto&& option) {
@@ -73,7 +73,7 @@ class SGD : public PrimalRun<F, SGD<F>> {
     void update() {
         const auto batch = batches_.next(Base::random_);
         if (directions_.size() < batch.size()) directions_.resize(batch.size());
-        double slope = 0.0;  // no less than the norm of the losses' gradient
+        double slope = 0.0;  // an upper bound on the norm of the losses' gradient
         for (std::size_t k = 0; k < batch.size(); ++k) {
             const Index i = batch[k], size = Base::field_.compact_size(i);
             const double c = Base::field_.sample_weight(i);
@@ -130,7 +130,7 @@ class SGD : public PrimalRun<F, SGD<F>> {
     std::unique_ptr<MovingWeights<F>> weights_;
     Batches batches_;
     Index steps_ = 0;
-    double reach_ = 0.0;                             // no less than |w|
+    double reach_ = 0.0;                             // an upper bound on |w|
     std::vector<typename F::Direction> directions_;  // of the blocks of a batch
     std::vector<BlockChange<typename F::Direction>> changes_;
     std::vector<double> theta_, m_, scratch_;

@@ -56,7 +56,7 @@ class SVRG : public PrimalRun<F, SVRG<F>> {
     void read(double* w) const { weights_->read(w); }
     void set(const double* w) { weights_->set(w); }
 
-    // A block of the full gradient, or a step.
+    // Adds one block to the full gradient, or takes one step.
     void update() {
         if (cursor_ < Base::active_count()) {
             add_to_gradient(Base::active_[cursor_]);
@@ -133,7 +133,7 @@ class SVRG : public PrimalRun<F, SVRG<F>> {
     double constant_ = 1.0;  // L
     double losses_ = 0.0;
     double snapshot_gap_ = std::numeric_limits<double>::infinity(), snapshot_primal_ = 1.0;
-    Index cursor_ = 0;  // below n: the next block of the full gradient; then, n more than the steps taken
+    Index cursor_ = 0;  // below n: the next block of the full gradient; from n on: n + steps taken
     typename F::Direction direction_;
     std::vector<double> theta_, m_, old_, scratch_;
 };

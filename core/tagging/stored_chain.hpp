@@ -1,8 +1,8 @@
 // A chain model of a dualfield model file: names of attributes in one text, and weights by attribute and label.
 //
 // Arrays are used where they lie. With the file's own index of names opening looks at the sizes and the transitions
-// only, whatever the number of attributes; what a look-up reads is compared with the bounds then, and read once, so that
-// a file that changes while it is mapped can give wrong labels but not lead out of its memory. A file of a version
+// only, whatever the number of attributes; what a look-up reads is compared with the bounds then, and read once, so
+// that a file that changes while it is mapped can give wrong labels but not lead out of its memory. A file of a version
 // without the index gets a hash table when it is opened, in one pass over its names.
 #pragma once
 

@@ -120,7 +120,7 @@ inline std::string brief(std::string_view text) {
     return end < text.size() ? shown + "..." : shown;
 }
 
-// What to say of a byte that is not part of a well-formed code point.
+// The message about a byte that is not part of a well-formed code point.
 inline std::string not_utf8(char byte) {
     char hex[8];
     std::snprintf(hex, sizeof hex, "0x%02x", static_cast<unsigned char>(byte));

@@ -58,7 +58,7 @@ class Encoder {
             if (bigrams ? rule.bigram && !rule.cells.empty() : rule.unigram) rules_.push_back(lookup_of(rule));
     }
 
-    // An encoder for sentences first .. last - 1 alone, which numbers on its own. They may work at the same time.
+    // An encoder for the sentences first .. last - 1 alone, with numbers of its own. Several may work at the same time.
     Encoder part(std::size_t first, std::size_t last) const { return Encoder(*this, first, last); }
 
     // Attributes distinct and increasing at every token; one that is made n times there has the value n.
@@ -67,8 +67,8 @@ class Encoder {
         out.indices.reserve(tokens_here() * rules_.size());
         out.indptr.reserve(tokens_here() + 1);
         MergedCodes merged;
-        // Hashes that meet at a token count once: that they meet is chance, and values would triple the memory of all
-        // entries for the sake of a few.
+        // If two attributes of a token have the same hash, they count once. That is rare, and values would triple the
+        // memory of all entries.
         const bool counted = numbering_.hash_bits == 0;
         each_token([&](const std::vector<Code>& here) {
             merged.take(here);
@@ -79,7 +79,7 @@ class Encoder {
         return out;
     }
 
-    // As the rules make them, in their order.
+    // Attributes as the rules make them, in the order of the rules.
     EncodedTokens list() {
         EncodedTokens out;
         each_token([&](const std::vector<Code>& here) {
@@ -114,7 +114,7 @@ class Encoder {
         std::array<bool, kTogether> there = {};
     };
 
-    // Some tokens of a sentence.
+    // A stretch of the tokens of a sentence.
     struct Stretch {
         std::int64_t begin, length;  // of the sentence
         std::int64_t first, last;    // places in it

@@ -1,7 +1,7 @@
-// The different ones of a few numbers, in increasing order.
+// Sorts and removes duplicates, for short arrays.
 //
 // A token has some twenty attributes, too few for std::sort to be good at: it spends its time on mispredicted branches.
-// Here the place of a number is how many are smaller, counted for all numbers at once; equal ones meet in one place.
+// Here the place of a number is the count of smaller numbers, found for all at once; equal numbers get the same place.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class MergedCodes {
     }
 
     std::span<const Code> codes() const { return {sorted_.data(), size_}; }
-    bool distinct() const { return distinct_; }                                 // none was given twice
+    bool distinct() const { return distinct_; }                                 // whether no number was given twice
     double count(std::size_t n) const { return distinct_ ? 1.0 : counts_[n]; }  // how often codes()[n] was given
 
    private:

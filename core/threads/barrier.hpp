@@ -1,4 +1,4 @@
-// Where the members of a team wait for each other in the middle of a run.
+// A barrier: the members of a team wait here until all have come.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@ namespace dualfield {
 
 class Barrier {
    public:
-    // Before a run of `members`.
+    // Call this before the threads start, with their number.
     void begin(Index members) {
         counters_.begin(members);
         phases_.assign(members, Phase{});

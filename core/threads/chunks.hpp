@@ -1,7 +1,7 @@
 // Passes over vectors as long as the weights, on the threads of a team.
 //
-// Vectors are cut into chunks of a fixed size. Each thread takes a range of chunks; what a pass sums up is kept a chunk
-// and added in the order of the chunks. So sums are the same to the last bit on any number of threads.
+// Vectors are cut into chunks of a fixed size, and each thread takes a range of chunks. Each chunk has a sum of its
+// own, and these are added in the order of the chunks. So sums are the same to the last bit on any number of threads.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void for_each_chunk(Team& team, Index n, Body&& body) {
     });
 }
 
-// Writes the zeros of a vector that nobody has written yet, so that its pages are there.
+// Writes zeros to a vector that has not been written yet, so that the system provides its memory now.
 template <class T>
 void write_zeros(Team& team, Zeros<T>& values) {
     team.over_ranges(std::ssize(values),

@@ -2,7 +2,7 @@
 //
 // A member makes the next item that nobody has begun, and takes finished items in between. It waits only when no item
 // is finished and no place is free for another one. The order in which items are taken does not depend on timing. Work
-// may stop early, after whatever has been begun by then; the items made and taken are the first ones all the same.
+// may stop early. Items that were begun by then are finished, so the items taken are always the first ones.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +15,16 @@ namespace dualfield {
 
 class OrderedHandOver {
    public:
-    // How many items can wait to be taken: make(k, place, member) and take(k, place, member) find item k at place
-    // k % places.
+    // `places`: how many finished items may wait. Item k is at place k % places in make(k, place, member) and in
+    // take(k, place, member).
     static Index places(const Team& team) { return team.size() == 1 ? 1 : kPlacesOfAMember * team.size(); }
 
     // The batch size: how many items to make before the clock is read again. At least the number of places.
     static Index batch(const Team& team) { return team.size() == 1 ? 1 : std::max(Index{128}, places(team)); }
 
     // Makes and takes the items 0 .. count - 1.
-    // Makes and takes the items 0 .. count - 1, or the first of them, where stop() becomes true; it is asked now and
-    // then, by one thread. Returns how many.
+    // Makes and takes the items 0 .. count - 1. Ends earlier if stop() returns true; one thread calls it from time to
+    // time. Returns the number of items taken.
     template <class Make, class Take, class Stop>
     Index run(Team& team, Index count, Make&& make, Take&& take, Stop&& stop) {
         if (team.size() == 1) {
@@ -41,7 +41,7 @@ class OrderedHandOver {
         taken_.begin(team.size());
         team.run([&](Index member) {
             Index taken = 0;
-            // Once it has been made; false where there is no further item, or a member has failed.
+            // Waits for the item; false if there is no further item, or a member has failed.
             const auto take_one = [&] {
                 const Index place = taken % places;
                 const auto over = [&] { return taken >= end.load(std::memory_order_acquire); };

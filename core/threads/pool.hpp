@@ -1,7 +1,7 @@
 // The threads of this process that wait for work. A team borrows some and gives them back.
 //
-// The pool makes a thread when none is free, so that whoever asks never waits for another team: teams within teams and
-// teams of several callers cannot block each other. Threads that wait sleep, and take no time from those of other
+// If no thread is free the pool makes one, so a team never waits for another team. Teams within teams and teams of
+// several callers cannot block each other. Threads that wait sleep, and take no time from those of other
 // libraries. Before a process forks, the threads that wait end, so that parent and child begin with an empty pool.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace dualfield {
 
 class Pool {
    public:
-    // One thread. Whoever has borrowed it gives it one piece of work at a time.
+    // One thread. A team that has borrowed it gives it one function at a time.
     class Worker {
        public:
         Worker() : thread_([this] { serve(); }) {}
@@ -71,8 +71,8 @@ class Pool {
         return pool;
     }
 
-    // So many threads, or fewer where the system refuses one. Then a new one is given up too: its stack is room for
-    // what the others need when they begin.
+    // Lends so many threads, or fewer if the system refuses to make one. Then one of the new threads is ended too: the
+    // others need the memory of its stack when they begin.
     Workers borrow(Index count) {
         Workers workers;
         Index known = 0;
@@ -109,7 +109,8 @@ class Pool {
         }
     }
 
-    // Around a fork, in the thread that forks: the threads that wait end, and nobody borrows one meanwhile.
+    // Called around a fork, by the thread that forks. The waiting threads end, and no team can borrow one until the
+    // fork is over.
     void begin_fork() {
         mutex_.lock();
         forking_ = true;
@@ -119,7 +120,8 @@ class Pool {
         forking_ = false;
         mutex_.unlock();
     }
-    // In the child. Where nobody has said that a fork begins, the threads that waited then are gone with the parent.
+    // Called in the child. If the pool did not hear of the fork before, its list names threads that only the parent
+    // has.
     void begin_as_child() {
         if (forking_) return end_fork();
         for (std::unique_ptr<Worker>& worker : idle_) static_cast<void>(worker.release());

@@ -1,4 +1,4 @@
-// A few threads that work on the same thing, in phases.
+// A few threads that run the same function together, one phase after another.
 //
 // A team borrows its threads from the pool of the process (pool.hpp) when it first works together, and gives them back
 // at its end.
@@ -46,7 +46,7 @@ class Team {
 
     Index size() const { return static_cast<Index>(workers_.size()) + 1; }
 
-    // body(member) on every member, the caller being member 0; returns when all are done. What one of them throws is
+    // Runs body(member) on every member; the caller is member 0. Returns when all are done. An exception of a member is
     // thrown here.
     template <class Body>
     void run(Body&& body) {
@@ -61,7 +61,7 @@ class Team {
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     }
 
-    // body(k, member) for all k < n, each on the member that is free first.
+    // Runs body(k, member) for all k < n. A member that is free takes the next k.
     template <class Body>
     void for_each(Index n, Body&& body) {
         if (workers_.empty()) {
@@ -74,7 +74,7 @@ class Team {
         });
     }
 
-    // body(first, end) over ranges of about equal size that make up [0, n).
+    // Runs body(first, end) over ranges of about equal size that make up [0, n).
     template <class Body>
     void over_ranges(Index n, Body&& body) {
         run([&](Index member) { body(n * member / size(), n * (member + 1) / size()); });
@@ -122,8 +122,8 @@ class Team {
     bool at_work_ = false;  // whether the workers serve this team
     void (*work_)(void*, Index) = nullptr;
     void* body_ = nullptr;
-    alignas(64) std::atomic<int> phase_{0};        // on a line of its own: all look at it
-    alignas(64) std::atomic<int> waiting_for_{0};  // and all write this one
+    alignas(64) std::atomic<int> phase_{0};        // on a cache line of its own: all members read it
+    alignas(64) std::atomic<int> waiting_for_{0};  // on another: all members write it
     std::mutex failing_;
     std::exception_ptr failure_;
 };

@@ -7,10 +7,10 @@
 
 namespace dualfield {
 
-// A thread that waits looks again so many times, with a pause in between, before it lets others run.
+// How many times a waiting thread reads the number, with a pause in between, before it lets other threads run.
 inline constexpr int kLooks = 4000;
 
-// Phases last some hundred microseconds: looking again for a while is cheaper than going to sleep.
+// Phases last some hundred microseconds: reading the number again for a while is cheaper than going to sleep.
 template <class Condition>
 void wait_until(const std::atomic<int>& value, Condition&& condition) {
     for (int look = 0; look < kLooks; ++look) {

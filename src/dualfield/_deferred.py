@@ -1,7 +1,7 @@
 """Names of a package that are imported when they are first asked for.
 
-A command or a program that uses one part of the package then starts without what the others need: tagging a file
-without NumPy, training without SciPy and scikit-learn, whose imports take longer than the work on a small file.
+A program that uses one part of the package then does not import what the other parts need: tagging a file does without
+NumPy, training without SciPy and scikit-learn. These imports take longer than the work on a small file.
 
 A package writes each name once, as an import for type checkers and readers:
 

@@ -228,7 +228,7 @@ def _threshold(
     precision, recall = n_correct / n_kept, n_correct / n_true if n_true else 0.0
     lower = float(betaincinv(n_correct, n_kept - n_correct + 1, 1 - _LEVEL)) if n_correct else 0.0
     value = float(confidence[place])
-    # Rounded down, so that the printed threshold drops none of those that are counted.
+    # Rounded down, so that the printed threshold keeps every answer that the exact one keeps.
     shown = f"{np.floor(value * 1e5) / 1e5:g}"
     kept = (
         f"{n_kept:,} of {len(held_out):,} are kept, {n_correct:,} of them right, precision {100 * precision:.1f} % (at "

@@ -1,7 +1,7 @@
-"""Arrays as the core takes them: contiguous, aligned and, where they hold indices, changed by nobody.
+"""Arrays as the core takes them: contiguous, aligned and, where they hold indices, read-only.
 
-The core checks indices once and then relies on them, without copying. An index that somebody changes afterwards would
-make it read beyond the end of an array, so arrays of indices are read-only, and the caller's own are copied.
+The core checks indices once and then relies on them, without copying. If an index changed afterwards, the core would
+read beyond the end of an array. So arrays of indices are read-only, and the caller's own are copied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where training runs: the names of devices, and a sentence where there is no such device."""
+"""The devices that training can run on: their names, and an error in one sentence for a device that is not there."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from dualfield.solvers import Bound, Run
 
 __all__ = ["Callback", "Clock", "Drive", "Progress", "as_callbacks"]
 
-# Between two slices of compiled work Python can notice Ctrl-C.
+# Compiled work runs in slices of this length. Between two of them Python can notice Ctrl-C.
 _SLICE_SECONDS = 0.1
 _MOST_UNDERSTATED = 100.0
 _UNCONFIRMED = Bound(math.nan, math.nan, math.nan)
@@ -55,7 +55,12 @@ Callback = Callable[[Progress], object]
 
 def as_callbacks(given: Iterable[Callback] | Callback) -> tuple[Callback, ...]:
     """Callbacks, of which one may be given by itself."""
-    return (given,) if callable(given) else tuple(given)
+    listed = (given,) if callable(given) or not isinstance(given, Iterable) else tuple(given)
+    for number, callback in enumerate(listed):
+        if not callable(callback):
+            place = f"callbacks[{number}]" if isinstance(given, Iterable) else "callbacks"
+            raise TypeError(f"{place} is {callback!r:.60}; expected a function of a Progress, or a list of functions.")
+    return listed
 
 
 class Drive:
@@ -119,7 +124,7 @@ class Drive:
         )
 
     def _last_finite_weights(self) -> npt.NDArray[np.float64]:
-        """Those of the run, as solvers promise; zero, where all it began with has left floating point."""
+        """The weights of the run, which solvers keep finite; zeros if even the start was not."""
         weights = self.run.weights()
         return weights if np.isfinite(weights).all() else np.zeros_like(weights)
 
@@ -132,7 +137,7 @@ class Drive:
             self.within_pass = False
             self.passes += 1
             self.run.passes_done += 1
-            self.understated = max(1.0, 0.5 * self.understated)  # what was learnt at one point fades
+            self.understated = max(1.0, 0.5 * self.understated)  # an old factor counts less and less
             if self.run.diverged:
                 return "diverged"
             met = False
@@ -176,13 +181,13 @@ class Drive:
         self.bound = self.run.bound
         field = self.run.field
         if not (field.exact and field.convex) and not self.run.proves and math.isfinite(self.bound.gap):
-            # Lower bounds from earlier weights, where inference may not have converged or the objective is not convex,
-            # prove nothing: only what is found here counts. Of an objective that is not convex, ‖∇P‖² / (2 l2) tells of
-            # a flat place; without l2, ‖∇P‖² / (2 l1).
+            # If inference has not converged or the objective is not convex, lower bounds from earlier weights prove
+            # nothing: only the bound found here counts. For an objective that is not convex, a small ‖∇P‖² / (2 l2), or
+            # ‖∇P‖² / (2 l1) without l2, shows that the place is flat.
             weights = self.run.certified_weights()
             if field.convex:
                 primal, dual, _ = field.relaxed_bound(weights)
-                self.proven_dual = max(self.proven_dual, dual)  # proven at one place, it holds at all
+                self.proven_dual = max(self.proven_dual, dual)  # a bound that is proven at some weights holds for all
                 self.bound = Bound(primal, self.proven_dual, primal - self.proven_dual)
             else:
                 primal, gradient = field.gradient(weights)

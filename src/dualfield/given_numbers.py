@@ -1,7 +1,7 @@
 """Numbers that users give: one check for all of them, in Python and on the command line.
 
-The core counts in 64 bits. A larger number is refused here, in a sentence, before the core's bindings refuse it in
-terms of their own.
+The core counts in 64 bits. A larger number is refused here with a sentence, since the message of the core's bindings
+would speak of C++ types.
 """
 
 from __future__ import annotations

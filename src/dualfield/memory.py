@@ -1,4 +1,4 @@
-"""How much memory there is, and refusing what does not fit before it is asked for."""
+"""How much memory is available, and an error before more than that is allocated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["DoesNotFit", "available_memory", "check_labellings", "check_memory", "main_memory"]
 
-_NEGLIGIBLE = 1 << 26  # bytes, for which nobody asks the system
+_NEGLIGIBLE = 1 << 26  # bytes; smaller requests are not compared with the memory available
 _MEMINFO, _CGROUP, _OWN_GROUPS = Path("/proc/meminfo"), Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 

@@ -23,6 +23,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from dualfield.counted import counted
 from dualfield.labels.tags import ROLES
 
 __all__ = [
@@ -109,8 +110,8 @@ class ChunkScores(Score):
     def __str__(self) -> str:
         width = max([len("all"), *map(len, self.per_type)])
         lines = [
-            f"{self.n_tokens:,} tokens, {self.accuracy:.2%} with the right tag",
-            f"{self.n_true:,} chunks, {self.n_predicted:,} predicted, {self.n_correct:,} correct",
+            f"{counted(self.n_tokens, 'token')}, {self.accuracy:.2%} with the right tag",
+            f"{counted(self.n_true, 'chunk')}, {self.n_predicted:,} predicted, {self.n_correct:,} correct",
             "",
             f"{'':{width}}  precision   recall       F1     true  predicted",
         ]

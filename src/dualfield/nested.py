@@ -1,8 +1,8 @@
 """Nested levels of offsets: what encoded sequences and encoded graphs have in common.
 
 A group (a sequence, a graph) has members (positions, nodes), a member has entries. Each level is an array of bounds:
-group ``g`` has the members ``bounds[g] : bounds[g + 1]``. The core relies on these arrays without looking again, so
-they are checked here, in the words of whoever asks.
+group ``g`` has the members ``bounds[g] : bounds[g + 1]``. The core relies on these arrays without checking them
+again. So they are checked here, and errors use the caller's words, such as sequence or graph.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the parameters of training may be, said once and without NumPy: for solvers, estimators and model files."""
+"""Checks of the parameters of training, without NumPy: for solvers, estimators and model files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: weights, objective values, a certificate, and how it went."""
+"""The result of a run: weights, objective values, a certificate, and the history."""
 
 from __future__ import annotations
 

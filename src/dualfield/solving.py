@@ -336,7 +336,7 @@ def _path(
 
 
 def _named(pair: tuple[float, float], pairs: list[tuple[float, float]]) -> str:
-    """A point of a path, by what varies along it."""
+    """The name of a point of a path: the penalty that varies along it, and its value."""
     several_l1, several_l2 = (len(set(values)) > 1 for values in zip(*pairs, strict=True))
     l1, l2 = f"l1={pair[0]:g}", f"l2={pair[1]:g}"
     if several_l1:

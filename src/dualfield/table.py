@@ -1,4 +1,4 @@
-"""A small table that can be read wherever one is: in a terminal, in a notebook, as a pandas DataFrame, as JSON."""
+"""A small table for a terminal, a notebook, pandas or JSON."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["MOST_THREADS", "all_threads", "in_parts", "on_threads", "thread_coun
 if hasattr(os, "register_at_fork"):  # threads of the core that wait for work are not copied into a child
     os.register_at_fork(before=_core.begin_fork, after_in_parent=_core.end_fork, after_in_child=_core.begin_as_child)
 
-MOST_THREADS = 1024  # of one call; more have no use on any machine and cost memory, so n_jobs asks for no more
+MOST_THREADS = 1024  # the most for one call; more would only cost memory
 _RANGES_PER_THREAD = 16
 
 Part = TypeVar("Part")
@@ -86,7 +86,7 @@ def in_parts(function: Callable[[int, int], Part], n: int, n_jobs: int | None) -
             while (k := waiting.popleft()) is not None:
                 parts[k] = function(bounds[k], bounds[k + 1])
         except BaseException:
-            waiting.extendleft(stops)  # the others need not go on
+            waiting.extendleft(stops)  # tells the other threads to stop
             raise
 
     with ThreadPoolExecutor(workers - 1) as pool:

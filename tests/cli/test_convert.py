@@ -49,6 +49,14 @@ def test_a_model_of_crfsuite_becomes_ours(command: Run) -> None:
     assert not Path("n").exists()
 
 
+def test_a_model_of_ours_asks_for_the_program_that_shall_read_it(command: Run) -> None:
+    ChainCRF(bias=False, begin=False, end=False, random_state=0).fit([[["a"], ["b"]]], [["X", "Y"]]).save("m")
+    code, out, err = command("convert", "m", "m.crfsuite")
+    assert (code, out) == (2, "")
+    assert err.startswith("Error: m is a model file of dualfield; give the program that shall read it, --to crfsuite ")
+    assert command("convert", "m", "m.crfsuite", "--to", "crfsuite")[0] == 0
+
+
 def test_columns_and_json_lines_and_back(command: Run) -> None:
     code, _, err = command("convert", "a.txt", "a.jsonl.gz", "--from", "columns", "--to", "jsonl")
     assert (code, err) == (0, "2 sentences, 3 tokens written to a.jsonl.gz\n")

@@ -141,6 +141,10 @@ WRONG_TYPE: list[tuple[Any, str]] = [
     ([["the"]], "position 0 of sequence 0 is a string; expected a dict or a list of attribute strings"),
     ([[["a"]], {"a": 1}], r"sequence 1 is of type dict; .* wrap the one position it is as \[position\]"),
     (["the cat"], "sequence 0 is of type str; expected a list of dicts"),
+    (
+        ["the", "cat"],
+        r"if X is the words of one sentence, give \[\[\[word\] for word in X\]\], and its labels as \[y\]",
+    ),
     ([{"a", "b"}], "sequence 0 is of type set"),
     ([3], "sequence 0 is of type int"),
     ("the cat", "X is of type str; expected a list of sequences"),

@@ -261,11 +261,19 @@ def test_a_model_without_mistakes_says_so(tmp_path: Path) -> None:
     assert "None: every token has the right label." in written(tmp_path, ChainCRF(random_state=0).fit(X, y), X, y).words
 
 
+def test_one_of_a_kind_is_said_in_the_singular(tmp_path: Path) -> None:
+    crf = ChainCRF(random_state=0).fit([[["a"], ["a"]]], [["X", "Y"]])
+    text = written(tmp_path, crf, [[["a"], ["a"]]], [["Y", "Y"]]).words
+    assert "2 labels, 1 attribute, " in text
+    assert "On 1 sequence of 2 tokens, " in text
+    assert "1 token got a wrong label." in text
+
+
 def test_labels_never_seen_count_as_errors(fitted: tuple[ChainCRF, Any, Any], tmp_path: Path) -> None:
     crf, X, _ = fitted
     odd = [["B-NEW"] * len(x) for x in X]
     words = written(tmp_path, crf, X, odd).words
-    assert "have a label that did not occur in training" in words
+    assert re.search(r"The label of \d+ tokens did not occur in training; this counts as an error", words)
     assert "true B-NEW , a label not seen in training" in words
 
 

@@ -2,8 +2,8 @@
 //
 // The state of a sequence belongs to the tagger, the model is shared. Encoding may run Python code and so let other
 // threads in: it fills memory that nobody else knows, and what follows, putting it into the tagger and working on it,
-// runs no Python code. So threads may share a tagger too: `tag(sequence)` answers for its own sequence. Without Python's
-// lock, each method locks the tagger instead.
+// runs no Python code. So threads may share a tagger too: `tag(sequence)` answers for its own sequence. Without
+// Python's lock, each method locks the tagger instead.
 #include "bindings/tagger/item_sequence.hpp"
 #include "oracles/chain_kbest.hpp"
 #include "tagging/sequence_scores.hpp"

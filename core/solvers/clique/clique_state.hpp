@@ -6,7 +6,8 @@
 // block i,
 //     D_rho(mu, xi) = sum_i c_i [ H(mu_i) + <xi_i, A mu_i> - |A mu_i|^2 / (2 rho) ] - l2/2 |w(mu)|^2,
 //     w(mu) = -1/l2 sum_i c_i (Psi_i mu_i - Psi_i truth_i).
-// Where A mu = 0 it is the dual of the relaxed problem; mu that do not quite agree are repaired for that.
+// Where A mu = 0 this is the dual of the relaxed problem. repaired_dual() turns mu that agree only roughly into such
+// marginals.
 #pragma once
 
 #include <numeric>
@@ -21,13 +22,13 @@
 
 namespace dualfield {
 
-// Where a node or an edge is, and how much it counts.
+// A node or an edge: the block that it is in, its number there, and its weights in the sums.
 struct CliquePlace {
     Index block, number;
-    double weight;  // of the block
+    double weight;  // the sample weight of the block
     CliqueCount count;
     double norm;          // |Psi_c delta|^2 / |delta|^2, on average over delta
-    Index first, second;  // of an edge: its nodes
+    Index first, second;  // the nodes of an edge
 };
 
 template <class Entropy>
@@ -53,7 +54,8 @@ class CliqueState {
     const CliquePlace& node(Index v) const { return nodes_[v]; }
     const CliquePlace& edge(Index e) const { return edges_[e]; }
 
-    // Marginals: of a node; of an edge, with the sums at its ends; the sums at end d = 2 e + i. Multipliers at end d.
+    // node_mu: the marginals of a node. edge_mu: the marginals of an edge, followed by the sums at its two ends.
+    // end_mu: those sums at the end d = 2 e + i, end i of edge e. multipliers: those at the end d.
     double* node_mu(Index v) { return node_mu_.data() + v * node_shape().padded_size(); }
     double* edge_mu(Index e) { return edge_mu_.data() + e * edge_shape().padded_size(); }
     const double* node_mu(Index v) const { return node_mu_.data() + v * node_shape().padded_size(); }
@@ -62,7 +64,7 @@ class CliqueState {
     const double* multipliers(Index d) const { return multipliers_.data() + d * K_; }
     Index node_at(Index d) const { return d % 2 ? edges_[d / 2].second : edges_[d / 2].first; }
 
-    // The ends d at a node.
+    // The edge ends d that meet at a node.
     Index degree(Index v) const { return starts_[v + 1] - starts_[v]; }
     const Index* ends_at(Index v) const { return ends_.data() + starts_[v]; }
 
@@ -128,12 +130,13 @@ class CliqueState {
         double dual, magnitude;
     };
 
-    // The dual value of marginals that agree, next to these, and what rounding acts on in it.
+    // The dual value of marginals that agree and are close to the present ones, and the magnitude that its rounding
+    // error is relative to.
     Repaired repaired_dual() {
         const double l2 = view_.l2();
         CompensatedSum entropies;
         double magnitude = 0.0,
-               terms = 0.0;  // what rounding acts on in entropies, and in the weights of these marginals
+               terms = 0.0;  // magnitudes of the entropies, and of the weights of these marginals
         image_.assign(weights_.size(), 0.0);
         agreed_.resize(nodes_.size() * K_);
         const auto count = [&](const CliquePlace& place, double entropy) {
@@ -265,7 +268,7 @@ class CliqueState {
         }
     }
 
-    // Given w(uniform). Entropies are linear in the counts, so their sums are enough.
+    // The best epsilon; the weights must be w(uniform). Entropies are linear in the counts, so their sums are enough.
     double best_start() const {
         CliqueCount nodes{0.0}, edges{0.0};
         for (const CliquePlace& v : nodes_) nodes.own += v.weight * v.count.own;

@@ -5,10 +5,10 @@
 // with m_i the marginals at the block's last visit, at first the indicators of the truth, so that g_i = 0. The
 // objective is in mean units here: 1/n sum_i c_i loss_i + lambda/2 |w|^2, lambda = l2/n.
 //
-// Updates come in *windows* of different blocks. All blocks of a window look at the same weights, each on whatever
-// thread is free; then the method takes its steps in the order of the draws, and each thread writes its part of the
-// weights. So nothing depends on the timing of threads. A step lacks what the steps before it in the window would have
-// changed in its own gradient. Where all blocks have curvature h along some direction, steps alpha on m of them follow
+// Updates come in *windows* of different blocks. The gradients of a window are all computed from the same weights, each
+// on whatever thread is free. Then the method takes its steps in the order of the draws, and each thread writes its
+// part of the weights. So nothing depends on the timing of threads. The price: a gradient does not see the earlier
+// steps of its window. Where all blocks have curvature h along some direction, steps alpha on m of them follow
 //     m w'' + (1 - alpha h t) w' + alpha h w = 0      (time in updates; a gradient is t late),
 // which grows once alpha h t > 1. The step is about 1/L, and h at most about L times the root mean square of the cosine
 // between changes of different blocks' gradients, as found in earlier windows: small on text, near one where attributes
@@ -92,7 +92,8 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             {{"smoothness", sampling_ == GradientSampling::uniform ? constant_ : mean_constant()}});
     }
 
-    // (gap, primal) as far as the kept gradients tell, without l1 |d + l2 w|^2 / (2 l2), and the losses as last seen.
+    // Estimates (gap, primal) from the kept gradients and the losses at the last visits. Without l1 the gap is
+    // |d + l2 w|^2 / (2 l2).
     std::pair<double, double> estimate() {
         if (seen_ < Base::active_count()) return {std::numeric_limits<double>::infinity(), 1.0};
         std::vector<double> w(Base::field_.dimension());
@@ -112,7 +113,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     double mean_constant() const { return seen_ > 0 ? constants_.total() / static_cast<double>(seen_) : 1.0; }
     double largest_constant() const { return largest_; }
 
-    // With what probability a block of constant L is drawn, times n.
+    // n times the probability that a block with Lipschitz constant L is drawn.
     double relative_probability(double L) const {
         switch (sampling_) {
             case GradientSampling::uniform:
@@ -129,9 +130,9 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
 
    private:
     static constexpr Index kNone = -1;
-    static constexpr Index kMostTries = 1000;   // to draw a block that was seen, times n
-    static constexpr Index kSeenForEach = 8;    // block of a window
-    static constexpr Index kMeasuredEvery = 4;  // windows, once all blocks have been seen
+    static constexpr Index kMostTries = 1000;   // times n: draws until one hits a block that was seen
+    static constexpr Index kSeenForEach = 8;    // blocks must have been seen for each block of a window
+    static constexpr Index kMeasuredEvery = 4;  // the cosine is measured in one window of so many, after the first pass
     static constexpr double kLeastCosine = 1e-6;
 
     // Scratch of one thread.
@@ -144,21 +145,21 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
 
     struct Draw {
         Index block = kNone;
-        double probability = 1.0;  // times n, when it was drawn
+        double probability = 1.0;  // n times the probability of the draw
     };
 
-    // What the visit of a block found.
+    // The results of one visit of a block.
     struct Slot {
         Draw drawn;
-        double along;         // <d, change> before the window, where measured
-        double loss, length;  // length: of the change of c_i g_i
+        double along;         // <d, change> before the window, if the window is measured
+        double loss, length;  // length: that of the change of c_i g_i
         double tried, found;  // L_i before and after the search
         Index oracle_calls;
         Direction change;  // of g_i / c_i
     };
 
-    // A window, or more: a block that was drawn again begins another. Returns how many updates there were. A window
-    // ends with the pass.
+    // Runs one window or more: a block that is drawn a second time ends its window and begins the next. A window also
+    // ends with the pass. Returns the number of updates.
     Index advance(Team& team) {
         Index done = 0;
         Draw again;
@@ -195,7 +196,8 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         return size;
     }
 
-    // Looks at a block, under the weights of the window; nothing of the run changes but what is kept of its marginals.
+    // Computes the gradient of a block at the weights of the window. It changes nothing in the run but the marginals
+    // that are kept for the block.
     void visit(Slot& slot, Worker& worker, bool measured) {
         const Index i = slot.drawn.block;
         const F& field = Base::field_;
@@ -223,7 +225,8 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         if (measured) slot.along = weights_->product_with_drift(slot.change);
     }
 
-    // Takes the steps of a window, until one cannot be taken; returns how many there were.
+    // Takes the steps of a window, in order, and stops at one that would leave floating point. Returns the number
+    // taken.
     Index take_steps(Index size, bool measured, Team& team) {
         const Index settlings = weights_->settlings();
         Index done = 0;
@@ -241,11 +244,11 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         return done;
     }
 
-    // products[k] is <d, change> of a block with the d that earlier blocks of the window had changed; what is between
-    // it and
-    // `along` is the product with the sum of their changes. Changes point either way along a common direction, so what
-    // counts is the squares: their mean over that of orthogonal sums, the squared cosine, and more where all point one
-    // way.
+    // Measures how similar the changes of different blocks are. products[k] is <d, change> of block k after the changes
+    // of the blocks before it in the window, and `along` is the same before the window, so their difference is the
+    // product of the change with the sum of the earlier ones. Changes may point either way along a common direction, so
+    // squares are averaged. Their mean, divided by what orthogonal changes would give, estimates the squared cosine; it
+    // is larger where all changes point one way.
     void measure_cosine(Index size, const std::vector<double>& products) {
         constexpr double kForget = 0.1;
         double earlier = 0.0, found = 0.0, largest = 0.0;
@@ -257,7 +260,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             earlier += square;
         }
         const double cosine = std::sqrt(found / largest);
-        if (!(cosine >= 0.0)) return;  // nothing has moved, or beyond all numbers
+        if (!(cosine >= 0.0)) return;  // NaN: nothing has moved, or numbers have overflowed
         cosine_ += kForget * (std::min(cosine, 1.0) - cosine_);
     }
 
@@ -275,7 +278,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         return true;
     }
 
-    // The next block; `new_ones` of the window have not been seen before.
+    // Draws the next block. `new_ones` is how many blocks of this window are visited for the first time.
     Draw draw(Index new_ones) {
         const Index i = draw_block(new_ones);
         return {i, relative_probability(sampling_ == GradientSampling::uniform ? 0.0 : constants_.weight(i))};
@@ -290,11 +293,11 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
             return constants_.find(Base::random_.uniform());
         }
         const Index unseen = n - seen_ - new_ones;
-        if (Base::random_.below(n) < unseen) {  // one of them, in a random order
+        if (Base::random_.below(n) < unseen) {  // an unseen block; they come in a random order
             std::swap(unseen_[Base::random_.below(unseen)], unseen_[unseen - 1]);
             return unseen_[unseen - 1];
         }
-        // In proportion to L_i + L_mean + 2 lambda among the seen: a mixture of L_i and of a uniform draw.
+        // Among the seen blocks, p_i ~ L_i + L_mean + 2 lambda: a mixture of a draw by L_i and a uniform draw.
         const double flat = static_cast<double>(seen_) * offset();
         if (Base::random_.uniform() * (constants_.total() + flat) < constants_.total())
             return constants_.find(Base::random_.uniform());
@@ -308,7 +311,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
 
     bool skips(Index i) const { return sampling_ == GradientSampling::nus_star && skip_[i] > 0; }
 
-    // The constant that the search begins with.
+    // The Lipschitz constant with which the search for a block begins.
     double first_try(Index i) const {
         if (sampling_ == GradientSampling::uniform) return constant_;
         if (visits_[i] == 0) return first_constant();
@@ -316,7 +319,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         return (sampling_ == GradientSampling::nus ? 0.5 : 0.9) * constants_.weight(i);
     }
 
-    // Takes over the constant that a visit found.
+    // Updates the Lipschitz constants with the one that a visit has found.
     void adapt(const Slot& slot) {
         const Index i = slot.drawn.block;
         const double L = slot.found;
@@ -341,7 +344,7 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
         }
     }
 
-    // Schmidt's code starts each at 1, nus* at the mean of those seen.
+    // The first constant of a block. As in Schmidt's code: 1, and for nus* the mean over the blocks seen so far.
     double first_constant() const {
         return sampling_ == GradientSampling::nus_star && seen_ > 0 ? constants_.total() / static_cast<double>(seen_)
                                                                     : 1.0;
@@ -368,9 +371,9 @@ class AverageGradientRun : public PrimalRun<F, AverageGradientRun<F, Method>> {
     }
 
     GradientSampling sampling_;
-    std::vector<Worker> workers_;            // one a thread
-    std::vector<Slot> slots_;                // one an update of a window
-    std::vector<Index> blocks_;              // of the slots
+    std::vector<Worker> workers_;            // one for each thread
+    std::vector<Slot> slots_;                // one for each update of a window
+    std::vector<Index> blocks_;              // the blocks of the slots
     std::vector<Index> schedule_;            // the order in which threads take the slots
     double constant_ = 1.0, largest_ = 0.0;  // the common L; the largest L_i
     WeightedTree constants_;                 // L_i; zero for blocks not yet seen

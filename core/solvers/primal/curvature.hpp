@@ -1,7 +1,7 @@
-// What quasi-Newton methods remember of the curvature: the last steps s and what they changed in the gradient, y.
+// The curvature as quasi-Newton methods know it: the last steps s, and the changes y of the gradient along them.
 //
 // The two-loop recursion (Nocedal 1980) multiplies by the inverse Hessian that they describe,
-//     H <- (I - s y^T / <s, y>) H (I - y s^T / <s, y>) + s s^T / <s, y>,      first H = <s, y> / |y|^2 of the last pair.
+//     H <- (I - s y^T / <s, y>) H (I - y s^T / <s, y>) + s s^T / <s, y>,     first H = <s, y> / |y|^2 of the last pair.
 // All its vectors are combinations of the pairs and of the vector g that it is applied to, so that it can run on their
 // coefficients, given <s_i, y_j> and <y_i, y_j> for i <= j, <s_i, g> and <y_i, g> (Chen, Wang and Zhou 2014). On
 // millions of weights H costs what is read and written. Here that is every pair twice, once for the products and once
@@ -38,7 +38,7 @@ class Curvature {
         products_.clear();
     }
 
-    // Takes the step from one point to another, unless the gradient did not grow along it.
+    // Keeps the step between two points and the change of the gradient, unless the gradient did not grow along it.
     void remember(const double* from, const double* to, const double* gradient_from, const double* gradient_to,
                   Team& team) {
         Pair pair = count() < most_ ? new_pair() : take_oldest();
@@ -49,18 +49,18 @@ class Curvature {
         if (filled.product > 0.0 && std::isfinite(filled.product)) pairs_.push_back(std::move(pair));
     }
 
-    // out = H g; without any pair out = g. then(first, end) sees each stretch of out while it is in the cache; returns
-    // the sum of what that returns.
+    // out = H g; without any pair out = g. Calls then(first, end) for each stretch of out while it is still in the
+    // cache, and returns the sum of the results of these calls.
     template <class Then>
     double apply(const double* g, double* out, Team& team, Then&& then) {
         return apply_to(EveryWeight{}, g, out, team, then);
     }
 
-    // The same in the subspace of the weights with free(k): s and y are cut to it, as g must be already, and out is
-    // zero elsewhere. What the gradient did along weights that stay says nothing about those that move.
+    // The same in the subspace of the weights k with free(k). s and y are restricted to it; g must be zero elsewhere,
+    // and so is out. How the gradient changed along fixed weights says nothing about the free ones.
     template <class Free, class Then>
     double apply_within(Free&& free, const double* g, double* out, Team& team, Then&& then) {
-        products_.clear();  // they were of other weights
+        products_.clear();  // they belong to other free weights
         const double total = apply_to(free, g, out, team, then);
         products_.clear();
         return total;
@@ -92,7 +92,7 @@ class Curvature {
     static constexpr Index kBlock = 8192;
 
     struct Pair {
-        std::unique_ptr<float[]> s, y;  // not filled before the threads do: each then has its pages near
+        std::unique_ptr<float[]> s, y;  // uninitialised: each thread writes its part first
         double unit_s = 1.0, unit_y = 1.0;
     };
     struct Filled {
@@ -124,8 +124,8 @@ class Curvature {
                 std::make_unique_for_overwrite<float[]>(dimension_)};
     }
 
-    // A power of two to divide by before numbers of that size are kept: 1, unless they come near the ends of what
-    // floats hold.
+    // The power of two by which numbers up to this size are divided before they are stored as floats. It is 1 unless
+    // they come near the limits of floats.
     static double unit_of(double largest) {
         constexpr double kSmall = 0x1p-60, kLarge = 0x1p+100;
         if (!(largest > 0.0) || !std::isfinite(largest) || (kSmall < largest && largest < kLarge)) return 1.0;
@@ -191,7 +191,8 @@ class Curvature {
         })[0];
     }
 
-    // Points the view to the weights at .. stop - 1. True where some are not free, so that it has copies of the others.
+    // Points the view to the weights at .. stop - 1. Returns true if some of them are not free; then the view holds
+    // copies of the free ones.
     template <class Free>
     bool look_at(Index at, Index stop, const Free& free, const double* g, View& view) const {
         const Index n = count();
@@ -318,8 +319,8 @@ class Curvature {
 
     Index dimension_, most_;
     std::vector<Pair> pairs_;                      // oldest first
-    std::vector<std::vector<Products>> products_;  // of pair j, where known: <s_i, y_j> and <y_i, y_j> for i <= j
-    std::vector<View> views_;                      // one a thread
+    std::vector<std::vector<Products>> products_;  // of pair j, if computed: <s_i, y_j> and <y_i, y_j> for i <= j
+    std::vector<View> views_;                      // one for each thread
 };
 
 }  // namespace dualfield

@@ -1,4 +1,4 @@
-// What a gradient of the losses, though not quite that of the weights, tells of the gap at these weights.
+// An estimate of the duality gap at some weights, from a gradient of the losses that is only roughly theirs.
 #pragma once
 
 #include <numeric>

@@ -5,8 +5,8 @@
 // a Delta, and w stays. The sum of all w so far, for averages, is likewise A v - u: counting w once more adds s to A,
 // and a change of v by Delta changes u by A Delta. (Weights that drift are not averaged.)
 //
-// Several threads may change v and d together: s and a follow the steps at once, in their order, and what a step adds
-// to v and d is kept until catch_up(), where each thread writes its part. In between nothing is read.
+// Several threads may change v and d together. s and a are updated with each step, in order. What a step adds to v and
+// d is put on a list until catch_up(), where each thread writes its own part of v and d. In between nothing reads them.
 #pragma once
 
 #include <utility>
@@ -168,7 +168,7 @@ class LazyWeights final : public MovingWeights<F> {
 
     std::vector<double> v_, u_;
     double s_ = 1.0, a_ = 0.0;
-    double total_ = 0.0, counted_ = 0.0;  // A, and how many w it stands for
+    double total_ = 0.0, counted_ = 0.0;  // A, and the number of w in the average
     Index settlings_ = 0;
     std::vector<Later> later_;
     std::vector<double> scratch_;

@@ -1,5 +1,5 @@
-// What methods share that change the weights where the best labelling of a block is not the true one: the perceptron,
-// passive aggressive learning, adaptive regularisation of weights. Blocks come in a random order each pass.
+// The common part of the perceptron, passive aggressive learning and adaptive regularisation of weights. These methods
+// change the weights when the best labelling of a block is not the true one. Each pass has a random order of blocks.
 //
 // A method is a class derived from this one, with a function visit(i): it scores block i into room_for_potentials(i),
 // asks differs(i), and where the labellings differ changes its weights by difference(), the compact indicators of the
@@ -47,11 +47,11 @@ class MistakeDriven {
     Index left_in_pass() const { return updates_per_pass() - updates_ % updates_per_pass(); }
     Index updates() const { return updates_; }
     Index oracle_calls() const { return updates_; }
-    // Of the current pass, or of the one just complete.
+    // Counts of the current pass, or of the one that has just ended.
     Numbers numbers() const {
         return {{"mistakes_of_pass", static_cast<double>(mistakes_of_pass_)}, {"loss_of_pass", loss_of_pass_}};
     }
-    bool diverged() const { return diverged_; }  // a step would leave floating point; the weights are those before it
+    bool diverged() const { return diverged_; }  // a step would leave floating point; it is not taken
     bool stalled() const { return correct_in_a_row_ >= batches_.per_pass(); }  // a pass without a mistake
 
    protected:
@@ -65,7 +65,8 @@ class MistakeDriven {
         const Index size = field_.compact_size(i);
         double* m = room(m_, size);
         field_.decode(i, theta_.data(), m, decoder_);
-        // Apart, the counts of the same labelling are the same sums; taken from each other one by one they are not.
+        // Both counts are summed first and then subtracted: equal labellings give equal sums, so exactly zero.
+        // Subtracting term by term would leave rounding errors.
         truth_.assign(size, 0.0);
         field_.subtract_truth(i, truth_.data());
         axpy(size, 1.0, truth_.data(), m);
@@ -76,8 +77,8 @@ class MistakeDriven {
     // By how much the best labelling outscores the true one.
     double excess(Index i) const { return dot(field_.compact_size(i), theta_.data(), m_.data()); }
 
-    // At how many nodes the two differ: there the label that is wrong has the indicator 1. Nodes come first in compact
-    // vectors.
+    // The number of nodes at which the two labellings differ. There the wrong label has the indicator 1. Compact
+    // vectors begin with the nodes.
     Index wrong_labels(Index i) const {
         Index wrong = 0;
         for (Index k = 0; k < nodes(i) * field_.labels(); ++k) wrong += m_[k] > 0.5;
@@ -85,7 +86,7 @@ class MistakeDriven {
     }
     Index nodes(Index i) const { return field_.positions_before(i + 1) - field_.positions_before(i); }
 
-    // Whether a step of this squared length can be made; else the run has diverged.
+    // Whether a step of this squared length stays within floating point; if not, marks the run as diverged.
     bool bounded(double squared_length) {
         constexpr double kLongest = 1e200;
         diverged_ = !(squared_length < kLongest);

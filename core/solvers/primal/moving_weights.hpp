@@ -15,7 +15,7 @@
 
 namespace dualfield {
 
-// Whether weights drift, or have an average: never both.
+// What the weights do between two visits of a block. No method has both drift and average.
 enum class Lazy { shrinking, drifting, averaging };
 
 // What a block adds to the weights: x times a direction, which has the counts of that block.
@@ -34,7 +34,7 @@ class MovingWeights {
 
     virtual ~MovingWeights() = default;
 
-    // Makes ready to score some blocks. Until the next step several threads may score them.
+    // Brings the weights of some blocks up to date. Until the next step several threads may score these blocks.
     virtual void prepare(std::span<const Index> blocks, Team& team) = 0;
 
     // The potentials of block i under w.
@@ -43,26 +43,26 @@ class MovingWeights {
     // A step with the changes of a batch of blocks, at once.
     virtual void move(double decay, double step, std::span<const Change> changes) = 0;
 
-    // For several threads: a step with the change of one block; and d += x * direction, where w stays. Both are kept
-    // until catch_up(), where each thread writes its part; the directions must be there until then. In between nothing
-    // is read.
+    // For several threads. move_later: a step with the change of one block. change_drift_later: d += x * direction,
+    // which leaves w as it is. Both are listed until catch_up(), where each thread writes its part. Until then the
+    // directions must exist, and nothing reads the weights.
     virtual void move_later(double decay, double step, const Change& change, Team& team) = 0;
     virtual void change_drift_later(const Change& change) = 0;
     virtual void catch_up(Team& team) = 0;
-    // The same, and <d, direction> of each change of d, as earlier ones have made d.
+    // The same. Returns <d, direction> for each change of d, with d as the changes before it have left it.
     virtual std::vector<double> catch_up_and_measure(Team& team) = 0;
 
-    virtual void settle(Team& team) = 0;  // writes every weight out; done now and then, before rounding tells
-    virtual Index settlings() const = 0;  // how often that was done, by steps too
-    virtual void count() = 0;             // counts w once more in the average
+    virtual void settle(Team& team) = 0;  // writes all weights out; done from time to time, before rounding errors grow
+    virtual Index settlings() const = 0;  // how often that was done, also by steps
+    virtual void count() = 0;             // adds the present w to the average
     virtual void read(double* w) const { read(0, field_.dimension(), w); }
     virtual void read(Index first, Index end,
-                      double* w) const = 0;          // the weights first .. end - 1, to where they are in w
-    virtual void read_average(double* w) const = 0;  // of what was counted; w itself while nothing was
-    virtual void set(const double* w) = 0;           // starts from given weights; d stays
+                      double* w) const = 0;          // writes the weights first .. end - 1 to their places in w
+    virtual void read_average(double* w) const = 0;  // the average of what was counted; w itself if nothing was
+    virtual void set(const double* w) = 0;           // starts from given weights; d is kept
     virtual void archive(Archive& archive) = 0;
 
-    // For a caller that works on one thread.
+    // The same on one thread.
     void prepare(Index block) {
         Team alone(1);
         prepare({&block, 1}, alone);
@@ -82,7 +82,7 @@ class MovingWeights {
    protected:
     MovingWeights(const F& field, Lazy kind) : field_(field), d_(kind == Lazy::drifting ? field.dimension() : 0, 0.0) {}
 
-    // Where products of d with directions are taken by parts, their sums.
+    // Adds up the products of d with directions, of which each thread has computed a part.
     static std::vector<double> added(std::vector<std::vector<double>>& of_members) {
         for (std::size_t member = 1; member < of_members.size(); ++member)
             axpy(static_cast<Index>(of_members[0].size()), 1.0, of_members[member].data(), of_members[0].data());

@@ -1,10 +1,10 @@
-// What the stochastic methods on the primal share: counting, working in slices, the certificate.
+// The common part of the stochastic methods on the primal: counting, stopping in time, the certificate.
 //
 // A method M derives from PrimalRun<F, M> and has
 //     update()          one step; or advance(team), one or more of them, which says how many
 //     per_pass()        how many of them make a pass
 //     read(w), set(w)   writes the weights that the run stands for; starts from given ones
-//     archive_method(a) what it keeps beside what is listed here
+//     archive_method(a) saves and loads its own state
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@
 
 namespace dualfield {
 
-// Of options with an l1: it may stand in for l2.
+// Checks the penalties of methods with l1: either may be zero, but not both.
 inline void check_penalty(const auto& field, double l1) {
     check_option(std::isfinite(l1) && l1 >= 0.0, "l1 must be finite and not negative");
     check_option(l1 > 0.0 || field.l2() > 0.0, "one of l1 and l2 must be positive");
@@ -24,8 +24,8 @@ inline void check_penalty(const auto& field, double l1) {
 template <Field F, class Method>
 class PrimalRun {
    public:
-    // Runs updates until there were `max_updates` or the time is over, and then to the end of what advance() does at a
-    // time; returns how many there were.
+    // Runs updates until `max_updates` are done or the time is over. It stops between two calls of advance(). Returns
+    // the number of updates.
     Index run(Index max_updates, double seconds) {
         const Deadline deadline(seconds);
         Team team(threads_);
@@ -72,7 +72,7 @@ class PrimalRun {
     }
 
    protected:
-    // What a method tells beside what all do.
+    // The numbers of a method, and those that all methods report.
     Numbers numbers_with(Numbers own) const {
         own.emplace_back("best_dual", certificate_.best_dual());
         return own;
@@ -91,7 +91,7 @@ class PrimalRun {
         return diverged_ ? 0 : 1;
     }
 
-    // The loss of block i at potentials theta, which are centred here, and its marginals.
+    // Returns the loss of block i at potentials theta and writes its marginals. Centres theta.
     double infer(Index i, double* theta, double* m) {
         field_.center(i, theta);
         const double log_z = field_.infer(i, theta, m, oracle_);
@@ -101,7 +101,7 @@ class PrimalRun {
         return loss;
     }
 
-    // Whether a step of this length can still be taken. Beyond it the weights would soon leave floating point.
+    // Whether a step of this length may be taken. Longer ones would soon take the weights out of floating point.
     static bool sane(double length) { return std::abs(length) < 1e100; }
 
     Index active_count() const { return static_cast<Index>(active_.size()); }
@@ -113,7 +113,7 @@ class PrimalRun {
     std::vector<Index> active_;  // the blocks of positive weight
     Index threads_;
     Index updates_ = 0, oracle_calls_ = 0;
-    bool diverged_ = false;  // the numbers have left floating point; the weights are those before
+    bool diverged_ = false;  // the numbers have left floating point; the weights are the last finite ones
     typename F::Workspace oracle_;
 
    private:

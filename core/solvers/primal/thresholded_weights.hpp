@@ -60,7 +60,7 @@ class ThresholdedWeights final : public MovingWeights<F> {
         touched_.clear();
         for (const Change& change : changes)
             field_.for_each_range_of(change.block, [&](Index start, Index length) {
-                if (seen_[start] == now()) return;  // another block of the batch has been here
+                if (seen_[start] == now()) return;  // another block of the batch has updated this range
                 bring(start, length, now() - 1);
                 shift(start, length, decay, step, now());
                 touched_.emplace_back(start, length);
@@ -165,14 +165,14 @@ class ThresholdedWeights final : public MovingWeights<F> {
 
     struct Later {
         Change change;
-        Index moment;  // a step: the one that it leads to; a change of d: the one that it happens at
+        Index moment;  // of a step: the moment after it; of a change of d: the moment at which it happens
         double decay, step;
         bool moves;
     };
 
     Index now() const { return static_cast<Index>(past_.size()) - 1; }
 
-    // Adds a moment. False where the step has no such form; then all weights are up to date.
+    // Adds the moment after a step. Returns false if the step has not the form above; then all weights are up to date.
     bool record(double decay, double step, Team& team) {
         constexpr double kSmallest = 1e-6;
         if (!(decay * past_.back().scale > kSmallest)) {
@@ -194,7 +194,7 @@ class ThresholdedWeights final : public MovingWeights<F> {
         if (now() > std::max<Index>(kLeastMoments, field_.dimension() / kWeightsOfAMoment)) settle(team);
     }
 
-    // The same step for every weight; all are up to date.
+    // Takes a step with every weight at once. All weights must be up to date.
     void move_all(double decay, double step, std::span<const Change> changes) {
         shift(0, field_.dimension(), decay, step, 0);
         for (const Change& change : changes) field_.apply(w_.data(), change.x, *change.direction);
@@ -219,7 +219,7 @@ class ThresholdedWeights final : public MovingWeights<F> {
         });
     }
 
-    // w <- decay w - step d, the part of a step that a block's change is added to; `to` is the moment that it leads to.
+    // w <- decay w - step d, the part of a step before a block's change is added. `to` is the moment after the step.
     void shift(Index start, Index length, double decay, double step, Index to) {
         const bool counted = past_[std::max<Index>(0, to - 1)].counted;
         for (Index k = start; k < start + length; ++k) {
@@ -229,7 +229,7 @@ class ThresholdedWeights final : public MovingWeights<F> {
         }
     }
 
-    // Takes the steps that some weights have missed, up to a moment.
+    // Brings a range of weights up to a moment: takes the steps that they have missed.
     void bring(Index start, Index length, Index to) {
         double none = 0.0;
         for (Index k = start; k < start + length; ++k) {
@@ -239,7 +239,7 @@ class ThresholdedWeights final : public MovingWeights<F> {
         }
     }
 
-    // Weight k at a moment; what it was at the counted moments before is added to `sum`.
+    // Returns weight k at a moment, and adds its values at the counted moments before to `sum`.
     double at(Index k, Index to, double& sum) const {
         double w = w_[k];
         const double drift = d_.empty() ? 0.0 : d_[k];
@@ -261,7 +261,7 @@ class ThresholdedWeights final : public MovingWeights<F> {
                 add(to);
                 return past_[to].scale * rest(to);
             }
-            Index last = from, cross = to;  // on this side; not any more
+            Index last = from, cross = to;  // still on this side; not any more
             while (cross - last > 1) {
                 const Index middle = last + (cross - last) / 2;
                 (side * rest(middle) > 0.0 ? last : cross) = middle;
@@ -279,7 +279,7 @@ class ThresholdedWeights final : public MovingWeights<F> {
     static constexpr Index kLeastMoments = 1024, kWeightsOfAMoment = 8;
 
     double l1_;
-    std::vector<double> w_, sums_;  // as of the moments seen_; sums over the counted moments before
+    std::vector<double> w_, sums_;  // at the moments seen_; sums over the counted moments before them
     std::vector<Index> seen_;
     std::vector<Moment> past_;  // since all weights were last brought up to date
     double counted_ = 0.0;

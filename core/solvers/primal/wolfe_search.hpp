@@ -29,8 +29,8 @@ class WolfeSearch {
         const Point trial{step_, value, slope};
         if (std::isfinite(value) && std::abs(slope) <= -kCurvature * start_.slope) {
             if (value <= start_.value + kSufficientDecrease * step_ * start_.slope) return Verdict::accepted;
-            // Where f no longer resolves the decrease, its slope still does (Hager and Zhang's approximate
-            // condition).
+            // Near the optimum the decrease is lost in the rounding of f, but not in that of the slope: the approximate
+            // condition of Hager and Zhang.
             if (value <= start_.value + 1e-14 * std::abs(start_.value) &&
                 slope <= (2.0 * kSufficientDecrease - 1.0) * start_.slope)
                 return Verdict::accepted;
@@ -70,7 +70,7 @@ class WolfeSearch {
         double step, value, slope;
     };
 
-    // The minimum of the cubic through both ends, kept off them by a tenth of the bracket.
+    // The minimum of the cubic through both ends, at least a tenth of the bracket away from each.
     double interpolate() const {
         const double width = high_.step - low_.step;
         const double d = low_.slope + high_.slope - 3.0 * (low_.value - high_.value) / (low_.step - high_.step);

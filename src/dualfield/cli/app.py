@@ -69,12 +69,12 @@ def run() -> Any:
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """In a sentence, as the commands say everything; which line of the package it comes from is of no use to a user."""
+    """Show a warning as one sentence, without the line of the package that it comes from."""
     say(f"Warning: {in_options(str(message))}")
 
 
 def _name_shell() -> None:
-    """Typer finds the shell out by itself; with a name after the option, its variable says which script to print."""
+    """Tell Typer which shell's completion script to print, where ``--show-completion`` names one."""
     if len(sys.argv) == 3 and sys.argv[1] == "--show-completion":
         shell = sys.argv[2]
         if shell not in _SHELLS:

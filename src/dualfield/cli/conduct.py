@@ -1,7 +1,7 @@
 """How every command behaves: its exit codes, its standard streams, what it says on standard error, and how it ends.
 
-A command may be started with a standard stream closed, or on a full disk. What it needs and cannot have is an error in
-one sentence with exit code 2, like all bad input; what it does not need does not matter.
+A command may be started with a standard stream closed, or on a full disk. If it needs that stream or disk, it ends with
+one sentence and exit code 2, as it does for all bad input. If it does not need it, it works.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "conducted", "say"]
 
 NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit codes
 
-# Errors that the input or the machine is the reason of; any other is a mistake of ours and shows where it is.
+# Errors caused by the input or the machine. Any other error is a bug of ours, and its traceback is shown.
 _NOT_OURS = (MissingExtraError, ValueError, TypeError, OSError, LookupError, OverflowError, MemoryError, RecursionError)
 
-# For a closed stream: how its number is opened instead. Use of standard input and output fails as it would on the
-# closed stream; what standard error would say is dropped.
+# How a closed stream is opened instead. Using standard input or output then fails as it would on the closed stream;
+# text for standard error is dropped.
 _STREAMS = (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
 
 
@@ -94,7 +94,10 @@ def _output_fails() -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Python has None for a stream that is closed, and the next file to be opened would get its number."""
+    """Open a file in the place of each closed stream, for which Python has None.
+
+    Otherwise the next file that is opened would get the number of the stream.
+    """
     for number, (name, flags, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
             _open_as(number, flags)

@@ -19,9 +19,10 @@ from dualfield.cli.options import (
     format_option,
     say,
 )
+from dualfield.counted import counted
 from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
-from dualfield.models.foreign import WRITERS, reader_of
+from dualfield.models.foreign import WRITERS, is_model_file, reader_of
 from dualfield.models.recipe import FileLayout
 from dualfield.tagging.by_template import Maker, label_of
 from dualfield.tagging.content import AttributeFile, TokenFile
@@ -68,6 +69,10 @@ def convert(
     if to_format in WRITERS or (source != "-" and reader_of(source)):
         _convert_model(source, target, from_format, to_format)
         return
+    if source != "-" and is_model_file(source):
+        raise ValueError(
+            f"{source} is a model file of dualfield; give the program that shall read it, --to {' or '.join(WRITERS)}."
+        )
     from_format = from_format or recognised(source, encoding)
     to_format = to_format or recognised_name(target)
     if from_format is None or to_format is None:
@@ -85,9 +90,10 @@ def convert(
         )
     to.write(content, target)
     if isinstance(content, TokenFile):
-        say(f"{len(content.tokens):,} sentences, {content.tokens.n_tokens:,} tokens written to {target}")
+        read = f"{counted(len(content.tokens), 'sentence')}, {counted(content.tokens.n_tokens, 'token')}"
     else:
-        say(f"{len(content.X):,} sequences, {content.X.n_positions:,} positions written to {target}")
+        read = f"{counted(len(content.X), 'sequence')}, {counted(content.X.n_positions, 'position')}"
+    say(f"{read} written to {target}")
 
 
 def _convert_model(source: str, target: str, from_format: str | None, to_format: str | None) -> None:
@@ -104,8 +110,8 @@ def _convert_model(source: str, target: str, from_format: str | None, to_format:
     else:
         crf.export(target, to_format)
     say(
-        f"{len(crf.vocabulary_):,} attributes, {len(crf.classes_)} labels, {crf.n_nonzero_weights_:,} weights that are "
-        f"not zero written to {target}"
+        f"{counted(len(crf.vocabulary_), 'attribute')}, {len(crf.classes_)} labels, "
+        f"{counted(crf.n_nonzero_weights_, 'weight')} other than zero written to {target}"
     )
 
 

@@ -24,6 +24,7 @@ from dualfield.cli.options import (
     TemplateSyntax,
     say,
 )
+from dualfield.counted import counted
 from dualfield.features.templates.presets import PRESETS
 from dualfield.models.recipe import FileLayout
 from dualfield.tagging.by_template import Maker
@@ -100,8 +101,9 @@ def encode(
     )
     if not quiet:
         say(
-            f"{data.n_sequences:,} sequences, {data.n_positions:,} positions, {len(data.vocabulary):,} attributes and "
-            f"{len(data.classes)} labels written to {output}, in {len(data)} partition{'s' if len(data) > 1 else ''}"
+            f"{counted(data.n_sequences, 'sequence')}, {counted(data.n_positions, 'position')}, "
+            f"{counted(len(data.vocabulary), 'attribute')} and {len(data.classes)} labels written to {output}, in "
+            f"{counted(len(data), 'partition')}"
         )
     if as_json:
         counts = {"sequences": data.n_sequences, "positions": data.n_positions}

@@ -18,6 +18,7 @@ from dualfield.cli.options import (
     say,
 )
 from dualfield.cli.report_option import ReportFile, check_report_option, report_on
+from dualfield.counted import counted
 from dualfield.models.recipe import Recipe
 from dualfield.tagging.embeddings import Embeddings, check_embeddings
 from dualfield.tagging.reading import read_for_eval
@@ -71,10 +72,7 @@ def evaluate(
     known = set(crf.classes_.tolist())
     unseen = sum(label not in known for sequence in y for label in sequence)
     if unseen:
-        say(
-            f"Warning: {unseen} label{'' if unseen == 1 else 's'} of {file} did not occur in training; "
-            "counted as errors."
-        )
+        say(f"Warning: {counted(unseen, 'label')} of {file} did not occur in training; counted as errors.")
     if data.weights is not None:
         say("Warning: the weights of the sequences are for training; here all count alike.")
     predicted = crf.predict(data.X)
@@ -85,7 +83,7 @@ def evaluate(
     elif scores is not None:
         print(scores)
     else:
-        print(f"{data.X.n_positions:,} tokens, {token_accuracy(y, predicted):.2%} with the right label\n")
+        print(f"{counted(data.X.n_positions, 'token')}, {token_accuracy(y, predicted):.2%} with the right label\n")
         print(classification_report(y, predicted, of="labels"))
     if report is not None:
         say(report_on(report, model, file, data).write(crf))

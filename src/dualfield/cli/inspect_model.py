@@ -10,6 +10,7 @@ import typer
 
 from dualfield.cli.machine import model_record, print_json, sizes
 from dualfield.cli.options import AsJson, ConfigFile
+from dualfield.counted import counted
 from dualfield.models.foreign import reader_of
 from dualfield.models.model_file import has_checksum
 from dualfield.tagging.source import load_model
@@ -64,7 +65,7 @@ def inspect(
         print_json({"model": record, **{key: table.records() for key, table in tables.items()}})
         return
     if label is None and attribute is None:
-        print(f"{len(crf.classes_)} labels, {sizes(crf)}, {len(crf.weights_):,} weights")
+        print(f"{len(crf.classes_)} labels, {sizes(crf)}, {counted(len(crf.weights_), 'weight')}")
         print(crf.solution_.message)
         print(f"checksum: {checksum}", end="\n\n")
     width = get_terminal_size().columns if sys.stdout.isatty() else None  # a file takes lines of any length

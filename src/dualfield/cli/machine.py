@@ -1,4 +1,4 @@
-"""What commands say to other programs: one JSON object on standard output, numbers that are not known as null."""
+"""The output of commands for other programs: one JSON object on standard output. An unknown number is null."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from dualfield.counted import counted
 
 if TYPE_CHECKING:
     from dualfield.metrics import ChunkScores, Score
@@ -22,8 +24,9 @@ def print_json(content: dict[str, Any]) -> None:
 def sizes(crf: ChainModel) -> str:
     """How many attributes a model has, in words."""
     bigrams = crf.bigram_vocabulary_
-    columns = f", {crf.layout_.n_columns:,} dense columns" if crf.layout_.n_columns else ""
-    return f"{len(crf.vocabulary_):,} attributes{columns}" + ("" if bigrams is None else f", {len(bigrams):,} bigrams")
+    columns = f", {counted(crf.layout_.n_columns, 'dense column')}" if crf.layout_.n_columns else ""
+    pairs = "" if bigrams is None else f", {counted(len(bigrams), 'bigram')}"
+    return f"{counted(len(crf.vocabulary_), 'attribute')}{columns}{pairs}"
 
 
 def model_record(crf: ChainModel) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the words they take. What a command says goes to standard error."""
+"""Options that several commands share, and the values they take. Messages go to standard error."""
 
 from __future__ import annotations
 

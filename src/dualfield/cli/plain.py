@@ -1,7 +1,7 @@
 """The plain arguments of ``dualfield tag``, read without the library that reads all others.
 
-Typer takes longer to import than a file of some thousand sentences takes to be labelled, and ``tag`` is what programs
-call again and again. Whatever is not plain is left to Typer: other options, help, and everything that is wrong.
+To import Typer takes longer than to label a file of some thousand sentences, and programs call ``tag`` again and again.
+Typer still reads everything else: other options, help, and arguments with mistakes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``dualfield train``: one call of :func:`~dualfield.solve` on a file.
 
-The options that say what the model is are those of :class:`~dualfield.models.ChainSpec`. The estimator itself stays
-out, and scikit-learn with it, which would weigh more than many a training set.
+The options of the model are those of :class:`~dualfield.models.ChainSpec`. The estimator is not imported, since it
+brings scikit-learn, whose import takes longer than training on a small file.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from dualfield.cli.options import (
 from dualfield.cli.report_option import HeldOutFile, ReportFile, plan_report
 from dualfield.cli.spec_options import with_spec_options
 from dualfield.cli.wording import in_options
+from dualfield.counted import counted
 from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.models.recipe import FileLayout, Recipe
@@ -172,9 +173,9 @@ def train(
             data = data._replace(X=dense.beside(data.X))
             dense.finish()
         plan = plan_report(report, held_out, file, data, encoding)
-        data = data._replace(tokens=None)  # whoever needs them has them
+        data = data._replace(tokens=None)  # the plan of the report has them, if there is one
         if not quiet:
-            say(f"{len(data.X):,} sentences, {data.X.n_positions:,} tokens read from {file}")
+            say(f"{counted(len(data.X), 'sentence')}, {counted(data.X.n_positions, 'token')} read from {file}")
             if isinstance(data.source, Recipe) and not data.source.template.transitions:
                 say("The template has no plain bigram line; label pairs have weights all the same.")
         counts = {"sequences": len(data.X), "positions": data.X.n_positions}
@@ -191,7 +192,7 @@ def train(
 
 
 def _recognised(file: str, separator: str | None, comment: str | None, encoding: str, quiet: bool) -> str:
-    """The format that a file seems to have; only column files have a separator or a sign of comments of their own."""
+    """The format of a file, guessed. A separator or a comment sign means a column file: no other format has them."""
     if separator is not None or comment is not None:
         return "columns"
     found = recognised(file, encoding) or "columns"
@@ -230,7 +231,7 @@ def _check_options_of_folder(folder: str, options: dict[str, Any]) -> None:
 def _trained_on_folder(
     folder: str, spec: ChainSpec, training: dict[str, Any], jobs: int, verbose: bool
 ) -> tuple[dict[str, int], ChainModel]:
-    """The counts of a folder of partitions, and the model that it trains."""
+    """Train on a folder of partitions; returns its counts and the model."""
     from dualfield.fields import PartitionedChain
     from dualfield.models.chain_model import ChainModel
     from dualfield.partitions import open_partitions
@@ -238,7 +239,8 @@ def _trained_on_folder(
 
     data = open_partitions(folder)
     if verbose:
-        say(f"{data.n_sequences:,} sentences, {data.n_positions:,} tokens in {len(data)} partitions of {folder}")
+        read = f"{counted(data.n_sequences, 'sentence')}, {counted(data.n_positions, 'token')}"
+        say(f"{read} in {counted(len(data), 'partition')} of {folder}")
     field = PartitionedChain.of_spec(spec, data)
     solution = solve_visibly(field, bar=verbose, n_jobs=jobs, **training)
     solution.state = None
@@ -250,7 +252,7 @@ def _trained_on_folder(
 def _trained(
     data: Labelled, spec: ChainSpec, training: dict[str, Any], machine: dict[str, Any], verbose: bool
 ) -> ChainModel:
-    """What ``ChainCRF.fit`` does, as the plain model."""
+    """Train as ``ChainCRF.fit`` does, and return the plain model."""
     from dualfield.fields import Chain
     from dualfield.models.chain_model import ChainModel
     from dualfield.reporting.training import solve_visibly
@@ -272,7 +274,7 @@ def _say_outcome(crf: ChainModel, output: str, report: str, quiet: bool) -> None
         if solution.status != "converged":
             say(f"Warning: {in_options(solution.message)}")
         return
-    say(f"{sizes(crf)}, {len(crf.classes_)} labels, {len(crf.weights_):,} weights")
+    say(f"{sizes(crf)}, {len(crf.classes_)} labels, {counted(len(crf.weights_), 'weight')}")
     say(in_options(solution.message))
     say(f"{solution.cpu_seconds:.1f} s of CPU time; {os.path.getsize(output) / 1e6:.1f} MB written to {output}")
     if report:

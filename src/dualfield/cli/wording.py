@@ -1,4 +1,4 @@
-"""Sentences of the package name Python's parameters; on the command line they name its options."""
+"""Turns parameters of Python in a message, such as ``max_passes=3``, into options: ``--max-passes 3``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _PAIRS = ("state_features", "transitions", "bigram_features")
 _OPTIONS = {
     **{name: "--" + name.replace("_", "-") for name in (*_SAME, *_PAIRS)},
     "n_jobs": "--jobs",
+    "device": "--device",
     "random_state": "--seed",
 }
 # Parameters of solvers that only Python can set.
@@ -21,6 +22,7 @@ _GIVEN = re.compile(rf"(?<![\w'\"(.-])({'|'.join(_OPTIONS)})=({_QUOTED}|[-+\w]+(
 # Named without a value, where it cannot be part of a formula or a word of English.
 _NAMED = re.compile(
     r"(?P<before>\b(?:raise|lower|or|by) )(?P<name>max_passes|tol|l1|l2|min_count|n_jobs)\b(?!=)"
+    r"|(?P<leave>\bleave )(?P<left>n_jobs|device)(?= out\b)"
     r"|^(?P<first>max_passes|tol|l1|l2|min_count|hash_bits)(?= must be )"
 )
 _UNKNOWN = re.compile(
@@ -39,9 +41,15 @@ def in_options(text: str) -> str:
     >>> in_options("use solver='auto' or 'oeg', bias=False; or lower eta")
     'use --solver auto or oeg, --no-bias; or lower eta (in Python)'
     """
-    text = _NAMED.sub(lambda found: (found["before"] or "") + _OPTIONS[found["name"] or found["first"]], text)
+    text = _NAMED.sub(_named, text)
+    if text.startswith("--"):
+        text = text.replace(", or None", "", 1)  # what Python's None says, leaving the option out says here
     text = _UNKNOWN.sub(r"\g<0> (in Python)", text)
     return _GIVEN.sub(_option, text)
+
+
+def _named(found: re.Match[str]) -> str:
+    return (found["before"] or found["leave"] or "") + _OPTIONS[found["name"] or found["left"] or found["first"]]
 
 
 def _option(found: re.Match[str]) -> str:

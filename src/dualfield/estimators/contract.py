@@ -1,4 +1,4 @@
-"""What scikit-learn's contract asks of all estimators here, and what their model files keep of their parameters."""
+"""The common base of the estimators: scikit-learn's contract, and the parameters in their model files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``GraphCRF`` and ``GridCRF`` share: training and prediction on encoded graphs."""
+"""The common part of ``GraphCRF`` and ``GridCRF``: training and prediction on encoded graphs."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ class GraphModel(StructuredEstimator, StoredModel):
         return data, core, inference
 
     def _inference(self, *, labels: bool = False) -> GraphInference:
-        """How X is inferred; training on the pseudo-likelihood needs none, and then it is "auto"."""
+        """The inference for predictions on X. The pseudo-likelihood trains without any; predictions then use "auto"."""
         method = "auto" if self.inference == "pseudo_likelihood" else self.inference
         if method not in ("auto", "junction_tree", "bp", "trw", "mean_field"):
             raise ValueError(
@@ -342,14 +342,14 @@ class GraphModel(StructuredEstimator, StoredModel):
 
 
 def _has_given_edge_features(data: EncodedGraphs | EncodedGrids) -> bool:
-    """Whether edges carry what a user gave, and not just that they are edges, or how alike their ends are."""
+    """Whether edges have features that a user gave, beyond a constant and those that GridCRF makes of the pixels."""
     if isinstance(data, EncodedGrids):
         return data.encoding.edge_features == "given"
     return data.edge_features is not None
 
 
 def _is_large(field: Graph | PseudoLikelihood) -> bool:
-    """Whether a pass of approximate inference takes so long that "auto" does without: docs/measurements/graphs.md."""
+    """Whether approximate inference takes so long that "auto" avoids it; docs/measurements/graphs.md has the limit."""
     return not field.exact and len(field.codes) * len(field.classes) ** 2 > _MOST_MESSAGES
 
 

@@ -1,10 +1,11 @@
-"""What ``ChainCRF.partial_fit`` keeps of earlier sequences, so that more of them cost what they cost alone.
+"""What ``ChainCRF.partial_fit`` keeps of earlier sequences, so that a new chunk costs only its own training.
 
 The dual of training has variables for each sequence, here OEG's potentials and marginals, and the weights are the sum
 of what the sequences add to them. So a chunk is learnt on a small problem: the new sequences and a few times as many of
-those before, drawn by recorded gaps, with their attributes alone. What others add to the weights stays. Every step is
-one on the dual of the problem over all sequences, about the weights that the model had before the first of them.
-A confirming pass over all of them, on request, says how far its optimum is, and goes on to the tolerance.
+those before, drawn by recorded gaps, with their attributes alone. What the other sequences add to the weights stays.
+Every step is a step on the dual of the problem over all sequences, about the weights that the model had before the
+first of them. On request, a confirming pass over all sequences says how far the optimum is, and training goes on to
+the tolerance.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ class KeptSequences:
             part.codes = labels[part.codes].astype(np.int32)
 
     def _draw(self, count: int, random: np.random.Generator) -> list[npt.NDArray[np.int64]]:
-        """Different sequences, by their gaps or any: which of each part."""
+        """Draw different sequences, some by their gaps and some at random; returns which of each part."""
         recorded = np.concatenate([part.state["recorded"] for part in self._parts])
         total = float(recorded.sum())
         shares = recorded / total if total > 0 else np.full(len(recorded), 1 / len(recorded))
@@ -214,7 +215,7 @@ def _restricted(encoded: Encoded, layout: ChainLayout) -> tuple[Encoded, ChainLa
 
 
 def _plain(crf: Any) -> OEG:
-    """OEG whose weights are those of the marginals."""
+    """OEG without acceleration, under which the weights are not those of the marginals."""
     solver = crf.solver if isinstance(crf.solver, OEG) else OEG()
     double = solver.memory == "float64" or crf.tol < 100 * FINEST
     threads = {"n_jobs": crf.n_jobs} if solver.n_jobs is None and crf.n_jobs not in (None, 1) else {}

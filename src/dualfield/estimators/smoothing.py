@@ -1,6 +1,6 @@
 """Whether the edges of a graph model help: its labels beside those that node features alone give.
 
-Approximate objectives may be minimised to a certificate and still label worse than no edges at all. The
+A model may minimise its approximate objective to a certificate and still label worse than without any edges. The
 pseudo-likelihood is known for it (Vishwanathan et al. 2006, section 5.1): where neighbours nearly always have the same
 label, it makes edges so strong that whole images get one label. So its edges have a stronger penalty by default, and
 after training with anything but exact inference the labels are looked at.
@@ -22,7 +22,7 @@ from dualfield.solving import solve
 
 __all__ = ["default_edge_l2", "warn_of_smoothing"]
 
-_SHARE_OF_EDGES = 0.01  # docs/measurements/graphs.md has what it is good for
+_SHARE_OF_EDGES = 0.01  # docs/measurements/graphs.md measures what it gains
 _ENOUGH_NODES = 20_000  # to see what features alone can do
 _FEW_NODES = 500  # fewer say nothing
 _WORSE = 0.005  # the share of nodes from which on it is worth a warning

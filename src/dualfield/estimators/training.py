@@ -1,4 +1,4 @@
-"""What the estimators share: a call of ``solve`` with progress bar, warm start and warnings."""
+"""A call of ``solve`` as all estimators make it: with progress bar, warm start and warnings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Sequences as other packages keep them: tables with a sentence column, Hugging Face's datasets, spaCy's documents.
 
-Nothing of those packages is imported. A table is known by its columns, a dataset by its records and the names of its
-labels, a document by its tokens; whatever has the same is taken too.
+These packages are not imported. A table is recognised by its columns, a dataset by its records and the names of its
+labels, a document by its tokens. Any other object that has these is taken too.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _listed(frame: Any, name: str) -> list[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, or what pandas has in their place."""
+    """Whether a value is None, NaN, or pandas' own missing value."""
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
@@ -278,7 +278,7 @@ def _named(values: Iterable[Any], names: list[str] | None, place: str) -> list[A
 
 
 def _entity_tag(token: Any) -> str | None:
-    """The tag of an entity; None where nobody has looked for entities."""
+    """The tag of an entity; None if the document has not been searched for entities."""
     if not token.ent_iob_:
         return None
     return "O" if token.ent_iob_ == "O" else f"{token.ent_iob_}-{token.ent_type_}"

@@ -98,7 +98,7 @@ def _sentences(tokens: list[Token]) -> list[list[Token]]:
 
 
 def _begins_another(tokens: list[Token], end: int, following: int) -> bool:
-    """Whether a sentence begins at ``following``, after the sign ``end`` and what closes quotes and brackets."""
+    """Whether a sentence begins at ``following``. Before it are the sign ``end`` and closing quotes or brackets."""
     if tokens[following].text[0].islower():
         return False
     if tokens[following].start == tokens[following - 1].end:

@@ -1,4 +1,4 @@
-"""What the attribute numbers of encoded data stand for.
+"""Vocabularies: what the attribute numbers of encoded data mean.
 
 The core only ever sees numbers ``0 .. n_attributes - 1``. Two kinds of vocabulary say what they mean:
 
@@ -274,7 +274,7 @@ class Vocabulary:
 
 
 def _is_text(text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> bool:
-    """Whether every name is UTF-8: the whole is, and no name begins within a character."""
+    """Whether every name is UTF-8: the whole text is, and no name begins inside a character."""
     try:
         text.tobytes().decode("utf-8", _ERRORS)
     except UnicodeDecodeError:

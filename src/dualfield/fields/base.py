@@ -1,4 +1,4 @@
-"""What every field has in common: a compiled problem, and a list of what it offers to solvers."""
+"""The base class of fields: a compiled problem, and a list of the abilities that solvers may ask for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous
+from dualfield.counted import counted
 from dualfield.memory import check_memory
 from dualfield.parameters import check_l1, check_l2
 from dualfield.ranks import Communicator
@@ -79,13 +80,13 @@ class Field(ABC):
         return int(self.core.blocks)
 
     def __repr__(self) -> str:
-        *first, last = [f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in self._sizes().items()]
+        *first, last = [counted(count, noun) for noun, count in self._sizes().items()]
         penalties = f"l1={self.l1:g}, l2={self.l2:g}" if self.l1 > 0 else f"l2={self.l2:g}"
         about = "" if self.centre is None else ", about given weights"
         return f"<{self.name}: {', '.join(first)} and {last}; {penalties}{about}>"
 
     def _sizes(self) -> dict[str, int]:
-        """What there is of the problem, and how many of each."""
+        """The sizes of the problem: a noun in the singular and how many."""
         return {"block": self.n_blocks, "weight": self.dimension}
 
     def core_with(self, needs: frozenset[str]) -> Any:

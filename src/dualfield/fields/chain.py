@@ -287,7 +287,7 @@ def _standard(encoded: Encoded, layout: ChainLayout) -> Standard:
 
 
 def _default_solver(n_sequences: int) -> Choice:
-    """By what docs/explanation/choosing-a-solver.md measures."""
+    """The solver that docs/explanation/choosing-a-solver.md found best."""
     if n_sequences < _FEW_SEQUENCES:
         return Choice("lbfgs", f"with fewer than {_FEW_SEQUENCES} sequences a pass costs nothing and it needs few")
     why = "on sequences it was the first to a certificate or close to it, at every penalty, in little memory"

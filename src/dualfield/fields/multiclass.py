@@ -145,7 +145,7 @@ class Multiclass(Field):
 
 
 def _default_solver(rows: Any) -> Choice:
-    """By what docs/explanation/choosing-a-solver.md measures."""
+    """The solver that docs/explanation/choosing-a-solver.md found best."""
     if sparse.issparse(rows) and rows.nnz < _SPARSE * rows.shape[0] * rows.shape[1]:
         return Choice("sdca", "it was the fastest to a certificate on sparse points", usual=True)
     return Choice("oeg", "it was the fastest to a certificate on most dense points", usual=True)

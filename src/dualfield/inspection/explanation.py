@@ -1,7 +1,7 @@
 """Why a token got its label: a difference of two scores, taken apart.
 
 Let s(k) be the score of the best labelling that has label k at the position. The model prefers label a to b there by
-the margin s(a) − s(b), and the two labellings differ in few places. A score is a sum of weights, so the margin is the
+the margin s(a) − s(b). The two labellings differ in few places, and a score is a sum of weights. So the margin is the
 sum of the differences of
 
 * value · weight for every attribute of the position, its bias, and begin or end weight there;
@@ -156,7 +156,7 @@ def explain(crf: Any, x: Any, position: int, label: Any = None, against: Any = N
 
 
 def _only(X: Any) -> Any:
-    """The one sequence that a pipeline made; encoded, where it encodes."""
+    """The one sequence that the steps of a pipeline have made of x."""
     return X if isinstance(X, Encoded) else next(iter(X))
 
 

@@ -227,7 +227,7 @@ def _state_parts(parts: dict[str, Any]) -> list[Any]:
 
 
 def _largest(matrices: list[Any], code: int, n: int, sign: Sign) -> list[tuple[int, float]]:
-    """The n attributes of largest weight for a label, with it, of matrices one below the other; zeros are left out."""
+    """The n attributes of largest weight for a label, as (attribute, weight), of stacked matrices, without zeros."""
     columns, numbers, before = [], [], 0
     for state in matrices:
         if isinstance(state, np.ndarray):

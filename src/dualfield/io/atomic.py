@@ -4,9 +4,9 @@
 power cut leaves the old file as it was. :func:`check_writable` tries, before an hour of training, whether that would
 work.
 
-What a killed program has left behind, the next one that writes the same target removes. A writer holds a lock on its
-temporary file, and the system frees the lock when the writer ends, however it ends: a temporary file whose lock can be
-taken belongs to nobody.
+A program that is killed leaves its temporary file behind, and the next writer of the same target removes it. A writer
+holds a lock on its temporary file, and the system frees the lock when the writer ends, however it ends. So a temporary
+file whose lock can be taken is an abandoned one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["atomic_write", "check_writable"]
 PathLike = str | os.PathLike[str]
 
 _STEM = 100  # bytes: with what is added, far from 255, and from the 143 of encrypted folders
-_BLOCK = 4096  # bytes: whoever may write none of them has no room
+_BLOCK = 4096  # bytes: a disk that does not take these is full
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
@@ -124,7 +124,7 @@ def atomic_write(path: PathLike, mode: Literal["w", "wb"] = "w", *, encoding: st
 
 
 def _target(path: PathLike) -> str:
-    """The file that is meant, links followed; refuses what cannot be one, and a file that is write-protected."""
+    """The file that a path leads to, links followed. Refuses what cannot be a file, and write-protected files."""
     shown = os.fsdecode(path)
     if "\0" in shown:
         raise ValueError(f"cannot write {shown!r}: a file name cannot hold the character NUL; choose another name.")
@@ -151,13 +151,13 @@ def _target(path: PathLike) -> str:
             if not os.access(target, os.W_OK):  # not tried: to open a pipe waits for its reader
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         else:
-            # It could be replaced all the same, but somebody has protected it.
+            # Renaming would replace it all the same, but it is write-protected on purpose.
             os.close(os.open(target, os.O_WRONLY))
     return target
 
 
 def _in_place(target: str) -> bool:
-    """Whether it is a device or a pipe."""
+    """Whether the target is a device or a pipe, which is written in place."""
     return os.path.exists(target) and not os.path.isfile(target)
 
 
@@ -216,7 +216,7 @@ def _remove_if_free(path: str) -> None:
 
 
 def _sync(descriptor: int) -> None:
-    """The content is on the disk before the name is."""
+    """Make the system write the content to the disk, so that it is there before the name."""
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -225,7 +225,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """The new name is on the disk; some systems cannot say so."""
+    """Make the system write the new name to the disk, where it can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
 """Folders that are either written whole or not at all, as :mod:`~dualfield.io.atomic` does for files.
 
 The folder is filled under another name beside its place, and renamed at the end. A writer holds a lock on the folder
-that it fills: what a killed writer has left behind, the next one for the same place removes.
+that it fills. The folder of a killed writer has no lock, and the next writer for the same place removes it.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _remove_if_free(folder: str) -> None:
 
 
 def _sync_all(folder: str) -> None:
-    """The content is on the disk before the name is."""
+    """Make the system write the content to the disk, so that it is there before the name."""
     for home, _, files in os.walk(folder):
         for name in files:
             _sync(os.path.join(home, name))

@@ -76,7 +76,7 @@ def first_bytes(path: PathLike, count: int) -> bytes:
         with gzip.open(path) as content:
             return content.read(count)
     except OSError:
-        return b""  # whoever reads it says what is wrong
+        return b""  # the code that reads the whole file reports the error
     except gzip_faults():
         return b""
 

@@ -341,7 +341,7 @@ def _check_labels(place: str, labels: Any, length: int) -> None:
 
 
 def _check_nesting(place: str, record: Any) -> None:
-    """Refuse what nests deeper than anything here reads: Python's own functions would run out of its stack on it."""
+    """Refuse objects that nest too deeply: on them Python's own functions would run out of stack."""
     level = [record]
     for _ in range(_MOST_NESTED):
         inner = (item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer))

@@ -1,4 +1,4 @@
-"""What it costs to take one label for another: weights of labels and costs of confusions, as one matrix.
+"""The cost of predicting one label for another: weights of labels and costs of confusions, as one matrix.
 
 In training, the cost ``C(y, k)`` of label k where y is right is added to the potential of k. Where y has the weight v,
 every other label costs ``log v``: its odds against y are multiplied by v. (Weights of positions, which would multiply

@@ -1,4 +1,4 @@
-"""Sets of labels in the place of one: what a label may be at a position.
+"""Sets of labels in the place of one: the labels that a position may have.
 
 In training a position may have several candidates, or be unknown (:func:`encode_partial_labels`); in prediction some
 labels may be ruled out beforehand (:func:`encode_allowed`). Either becomes a mask with a row for each position.

@@ -1,6 +1,6 @@
-"""The letters of chunk tags, whatever scheme they are of.
+"""The letters of chunk tags, for all schemes.
 
-A tag is ``O``, or a letter, a hyphen and a type. Schemes use other letters for the same: the last position of a chunk
+A tag is ``O``, or a letter, a hyphen and a type. Schemes differ in the letters: the last position of a chunk
 is ``E`` in IOBES and BMES and ``L`` in BILOU; a chunk of one position is ``S`` there and ``U`` here, in BMEWO ``W``.
 """
 

@@ -1,4 +1,4 @@
-"""What a fitted chain answers beside labels and marginals: k-best lists, confidences, entities, samples.
+"""Answers of a fitted chain beside labels and marginals: k-best lists, confidences, entities, samples.
 
 All of it runs in the core, on as many threads as ``n_jobs`` says; Python touches sequences and entities, not positions.
 """

@@ -1,4 +1,4 @@
-"""What the model file of a chain holds, and when it is refused: the one place that says so.
+"""The contents of a chain's model file, and the checks of them: both are in this module alone.
 
 ``ChainCRF.load`` makes arrays of it, ``dualfield tag`` gives it to the core as it is, and ``save`` asks, before it
 writes, whether what it is about to write could be read. NumPy is not needed, unless the labels of constraints are
@@ -99,7 +99,7 @@ def chain_contents(file: Contents) -> ChainContents:
         raise ValueError("its layout is damaged")
     names, n_attributes = _vocabulary(file, description["columns"], "vocabulary")
     if "vocabulary_index" in file.parts:
-        file.numbers("vocabulary_index")  # of the right type: whoever reads the file in place compares the rest
+        file.numbers("vocabulary_index")  # checks the type; code that uses the file in place checks the entries
     _check_transitions(file.numbers("transitions"), n_labels)
     rows = _rows(file, n_attributes)
     _check_masks(file)
@@ -131,7 +131,7 @@ def _spec(plain: Any) -> ChainSpec:
     costs = costs_of_plain(plain)
     check_costs(costs.get("class_weight"), costs.get("costs"))
     solver = plain["solver"]
-    # Which methods and options there are is for the estimator to say, which makes an object of them.
+    # Names of solvers and their options are checked by the estimator, when it makes the solver.
     if type(solver["name"] if isinstance(solver, dict) else solver) is not str:
         raise ValueError(f"its solver {solver!r} is unknown")
     options = {name: plain[name] for name in ChainSpec._fields if name in plain}  # early files lack some

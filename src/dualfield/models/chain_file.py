@@ -1,4 +1,4 @@
-"""A trained chain as arrays and a description, and back: with NumPy, on top of what the reader has checked."""
+"""A trained chain as arrays and a description, and back. It uses NumPy; the reader has checked the contents."""
 
 from __future__ import annotations
 

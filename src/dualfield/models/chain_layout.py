@@ -29,8 +29,8 @@ __all__ = ["ChainLayout"]
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
-_MANY_LABELS = 100  # from here on, where few transitions have a weight, the others are passed over
-_FEW = 10  # of so many transitions, one at most
+_MANY_LABELS = 100  # from here on, inference skips transitions without a weight, if most have none
+_FEW = 10  # few: at most one in ten transitions has a weight
 _BYTES = 16  # of a pair of attribute and label: a weight, and how often it occurs
 BoolArray = npt.NDArray[np.bool_]
 

@@ -1,7 +1,7 @@
-"""What constraints, allowed sets, costs and partial labels do to a chain: checks in words, and the compiled field.
+"""Constraints, allowed sets, costs and partial labels of a chain: their checks, and the compiled field.
 
-A chain without any of them stays the compiled chain that it is; otherwise a field over the same data takes its place
-that knows which labellings there are (``core/fields/constrained_chain.hpp``, ``costly_chain.hpp``,
+A chain without any of them is the plain compiled chain. Otherwise a field over the same data takes its place, which
+knows the labellings that are allowed (``core/fields/constrained_chain.hpp``, ``costly_chain.hpp``,
 ``partial_chain.hpp``).
 """
 

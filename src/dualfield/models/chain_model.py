@@ -1,4 +1,4 @@
-"""What a trained chain knows and answers, without what trained it.
+"""A trained chain: its weights and its answers, without the code that trains.
 
 :class:`ChainModel` needs NumPy and the compiled core. :class:`~dualfield.ChainCRF` is one, with training and
 scikit-learn's contract added; the command line uses it as it is, and so starts without scikit-learn and SciPy.
@@ -101,7 +101,7 @@ class ChainModel(StoredModel):
 
     @classmethod
     def _of_spec(cls, spec: ChainSpec, training: Mapping[str, Any]) -> Self:
-        """A model yet without weights."""
+        """A model that has no weights yet."""
         return cls(spec, training)
 
     def _plain_parameters(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The tables of other programs' model formats: ``ChainModel.export`` and the commands go by them.
+"""Tables of other programs' model formats, for ``ChainModel.export`` and the commands.
 
-A format has a line: its name, and the function of :mod:`dualfield.models` that writes or reads it, which is imported
-when somebody asks for it. What is read is known by its first bytes.
+Each format has a line with the function of :mod:`dualfield.models` that writes or reads it. The function is imported
+when it is needed. A format to read is recognised by its first bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from dualfield.io.atomic import PathLike
 from dualfield.io.content import CRFSUITE, first_bytes
 
-__all__ = ["READERS", "WRITERS", "reader_of", "writer_of"]
+__all__ = ["READERS", "WRITERS", "is_model_file", "reader_of", "writer_of"]
 
 WRITERS: dict[str, str] = {
     "crfsuite": "write_crfsuite_model",
@@ -49,10 +49,19 @@ def writer_of(format: str) -> Callable[..., None]:
     return write
 
 
+def is_model_file(path: PathLike) -> bool:
+    """Whether the file begins as a model file of this package does."""
+    return _begins_model_file(first_bytes(path, 9))
+
+
+def _begins_model_file(begin: bytes) -> bool:
+    return begin[8:9] == b"{" and b"\0" in begin[:8]  # the length of a header, then the header, which is JSON
+
+
 def reader_of(path: PathLike) -> Callable[..., Any] | None:
     """The function that reads the file as another program's model, called with the path; None where it is none."""
     begin = first_bytes(path, _LOOKED_AT)
-    if begin[8:9] == b"{":  # a model file of this package: a length, then JSON
+    if _begins_model_file(begin):
         return None
     if begin[:1] == b"x":  # joblib packs by zlib
         try:

@@ -1,4 +1,4 @@
-"""What the model file of a graph or a grid says beside what all files say: ``layout``, and ``encoding`` of images."""
+"""The part of a model file that only graphs and grids have: ``layout``, and ``encoding`` of images."""
 
 from __future__ import annotations
 

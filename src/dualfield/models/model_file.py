@@ -6,8 +6,8 @@ describes the model. Loading reads numbers and text and runs no code. A file app
 The format is the size of a header as a 64-bit number, the header, a JSON object that says of each array its type, its
 shape and which bytes it has, and these bytes. :func:`read_parts` reads it without NumPy, for programs that start often.
 
-A file is read into memory once, and its checksum is compared: whatever happens to the file afterwards, the model in use
-stays as it is. On request the file is mapped instead; its checksum is then not compared, which would read all of it.
+A file is read into memory once, and its checksum is compared. Later changes of the file do not affect the model in use.
+On request the file is mapped instead; its checksum is then not compared, which would read all of it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 FORMAT_VERSION = 4  # what is written: 2 brought bigrams, 3 the checksum, 4 the index of names
 _CHECKSUM_SINCE = 3
 _MARK = "dualfield model"
-# What a description that is not as ``save`` writes it can lead to.
+# The errors that a damaged description can lead to.
 DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 _MOST_HEADER = 100_000_000  # bytes, as in the safetensors library
 _CODES = {"F64": "d", "F32": "f", "I64": "q", "I32": "i", "U8": "B"}  # of the types that models have
@@ -226,7 +226,7 @@ def _part(name: str, entry: Mapping[str, Any], content: memoryview, size: int) -
 
 
 def _version(shown: str, metadata: Mapping[str, Any]) -> int:
-    """The version of the format, which is one of those that we know."""
+    """The version of the format; refuses unknown ones."""
     if metadata.get("format") != _MARK:
         raise ValueError(f"{shown!r} is a safetensors file, but not a dualfield model.")
     text = metadata.get("format_version")

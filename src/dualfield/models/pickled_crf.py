@@ -1,8 +1,8 @@
 """Pickled ``sklearn_crfsuite.CRF`` objects, read as a model without running what the pickle says.
 
-A pickle is a program: it names classes and functions, and calls them. Here every name it may give stands for an inert
-object that keeps what it is told and does nothing. Names that such pickles do not have are refused. What is wanted of
-the object is one string of bytes, its model in CRFsuite's format, which :mod:`~dualfield.models.crfsuite_model` reads.
+A pickle is a program: it names classes and functions, and calls them. Here every allowed name stands for an inert
+object, which stores its arguments and does nothing. Other names are refused. Only one string of bytes is taken from the
+object, its model in CRFsuite's format, which :mod:`~dualfield.models.crfsuite_model` reads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Model = TypeVar("Model", bound=ChainModel)
 _DATA = "__FILE_RESOURCE_DATA__"  # where sklearn-crfsuite keeps the bytes of its model
 _CRF, _FILE = ("sklearn_crfsuite.estimator", "CRF"), ("sklearn_crfsuite._fileresource", "FileResource")
 
-# What else such pickles name: older protocols, the log of training, parameters that are NumPy's numbers.
+# Other names in such pickles: of older protocols, of the training log, and of NumPy's numbers among the parameters.
 _INERT = {
     ("pycrfsuite._logparser", "TrainLogParser"),
     ("pycrfsuite._logparser", "LabelScore"),

@@ -1,4 +1,4 @@
-"""How a column file becomes attributes: what a model that was trained on one remembers, as plain data.
+"""Recipes: how column files become attributes, as plain data in a model.
 
 ``column_features_`` of a model, and ``column_features`` of its file, are one of three things:
 
@@ -6,7 +6,7 @@
 - ``{"attributes": FORMAT}``: files of this format hold the attributes themselves.
 - :meth:`Recipe.to_dict`: how files are laid out, which column is the label, and which template makes the attributes.
 
-Training makes it, and ``tag`` and ``eval`` go by it.
+Training writes the recipe; ``tag`` and ``eval`` follow it.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def checked_column_features(plain: Any, bigrams: bool) -> Recipe | None:
 
 
 def _check(recipe: Recipe, bigrams: bool) -> None:
-    """Refuse a recipe by which no file can be read."""
+    """Refuse a recipe with which no file can be read."""
     column_layout("columns", *recipe.layout[1:])  # whether there is such a format is known where files are read
     "".join(text or "" for text in recipe.layout).encode()
     fewest = recipe.width - (recipe.label == recipe.width - 1)  # a label that is last may be missing

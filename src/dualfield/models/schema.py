@@ -1,8 +1,8 @@
-"""What model files hold, whichever estimator wrote them, and the one reader of it.
+"""The contents that all model files share, and the one reader of them.
 
 A file has a description, which is a JSON object, and arrays. :data:`ARRAYS` lists every array with its type. What all
-models have is checked here, what chains have in :mod:`~dualfield.models.chain_contents`, without NumPy: ``dualfield
-tag`` starts without it. :meth:`Contents.array` is for everybody else.
+models have is checked here, what chains have in :mod:`~dualfield.models.chain_contents`, without NumPy, since
+``dualfield tag`` starts without it. :meth:`Contents.array` gives NumPy arrays to all other code.
 
 ============== ===================================================================
 ``estimator``  The class that wrote the file.

@@ -1,4 +1,4 @@
-"""What a chain model is, apart from its data: the one list of options that estimators, commands and files share.
+"""The options of a chain model: one list, which estimators, commands and files share.
 
 A new option is a field of :class:`ChainSpec` with its default and the words of the command line, a parameter of
 :class:`~dualfield.ChainCRF`, whose form scikit-learn prescribes, and the code that uses it. (A named tuple, not a

@@ -1,4 +1,4 @@
-"""Saving and loading, the same for the models of all estimators: what they hold is in their own words."""
+"""Saving and loading for the models of all estimators. Each class says what its file holds."""
 
 from __future__ import annotations
 

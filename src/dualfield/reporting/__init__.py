@@ -1,4 +1,4 @@
-"""What a person sees: progress, and a model on one page."""
+"""Output for people: progress bars, and a report of a model on one page."""
 
 from typing import TYPE_CHECKING
 

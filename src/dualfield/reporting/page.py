@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualfield.calibration import Outcomes, Threshold, choose_threshold, outcomes, reliability
+from dualfield.counted import counted
 from dualfield.inspection import top_bigrams, top_weights, transitions
 from dualfield.io import atomic_write, check_writable
 from dualfield.metrics import ChunkScores, Score, are_chunk_tags, chunk_scores, token_accuracy
@@ -173,7 +174,7 @@ def _environment() -> Any:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(number=_number, percent=_percent, signed=lambda value: f"{value:+.2f}".replace("-", "−"))
+    environment.filters.update(counted=counted, number=_number, percent=_percent, signed=_signed)
     return environment
 
 
@@ -213,7 +214,7 @@ def _certificate(solution: Solution) -> dict[str, Any]:
 
 
 def _beside(value: float, gap: float) -> str:
-    """A value with as many digits as it takes to see a gap."""
+    """A value with enough digits to show a gap of this size."""
     digits = max(0, 1 - math.floor(math.log10(gap))) if gap > 0 else 6
     return f"{value:,.{min(digits, 12)}f}".replace("-", "−")
 
@@ -261,7 +262,7 @@ def _any(series: Series) -> bool:
 
 
 def _description(what: str, series: list[Series], unit: str) -> str:
-    """What a chart shows, for those who do not see it."""
+    """What a chart shows, in words for people who cannot see it."""
     parts = [f"{what}, logarithmic scale."]
     for one in series:
         seen = [(x, y) for x, y in one.points if math.isfinite(y) and y > 0]
@@ -288,7 +289,7 @@ def _history(solution: Solution) -> dict[str, Any] | None:
 
 
 def _parameters(crf: ChainModel) -> dict[str, Any]:
-    """As an estimator has them, or as a plain model remembers them."""
+    """The parameters of an estimator, or those that a plain model was trained with."""
     parameters: dict[str, Any] = getattr(crf, "get_params", crf._plain_parameters)()
     return parameters
 
@@ -343,6 +344,11 @@ def _scores(crf: ChainModel, scored: Scored) -> Scores:
         n_wrong=int((scored.true_codes != scored.found_codes).sum()),
         mistakes=mistakes(crf, scored),
     )
+
+
+def _signed(value: float) -> str:
+    """A weight, with its sign."""
+    return f"{value:+.2f}".replace("-", "−")
 
 
 def _number(value: float) -> str:

@@ -1,7 +1,7 @@
 """Progress bars for :func:`dualfield.solve` and for searches of many fits, as callbacks.
 
 The bar of one fit fills with the *logarithm* of the estimated gap, which falls by about the same amount each pass, so
-its end can be foretold. The estimate is marked ≈: only the certificate at the end is proven.
+the time that is left can be forecast. The estimate is marked ≈: only the certificate at the end is proven.
 """
 
 from __future__ import annotations

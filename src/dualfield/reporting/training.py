@@ -1,4 +1,4 @@
-"""Solving in view of a person: a progress bar on the way, and a warning where the result is not what was asked for."""
+"""A call of ``solve`` with a progress bar, and a warning if the result is not what was asked for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dualfield.solving import solve
 
 __all__ = ["counted_sequences", "fits_shown", "in_shown_steps", "solve_visibly", "warn_of_shortfall"]
 
-_MANY = 1000  # sequences, below which no bar is worth its place
+_MANY = 1000  # sequences; below that no bar is shown
 
 
 def solve_visibly(

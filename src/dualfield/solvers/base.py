@@ -22,7 +22,7 @@ from dualfield.solution import Certificate
 __all__ = ["Bound", "MarginalsRun", "Run", "Solver", "check_count", "check_flag", "check_number", "compiled"]
 
 
-# The solvers that take a penalty, for the sentence that refuses another.
+# The solvers that take a penalty, named in the error for a solver that does not.
 _TAKERS = {
     "l1": "'auto', 'oeg', 'sdca', 'lbfgs', 'saga', 'svrg', 'adagrad' or 'sgd'",
     "centre": "'auto', 'oeg', 'sdca' or 'lbfgs'",
@@ -45,8 +45,8 @@ class Run(ABC):
     one that certifies also has ``confirm``, ``certificate`` and ``confirmed_weights``.
     """
 
-    certifies: ClassVar[bool] = True  # whether there is anything to confirm
-    updates_within_passes: ClassVar[bool] = True  # whether ``advance`` can stop after so many updates
+    certifies: ClassVar[bool] = True  # whether runs can prove a bound
+    updates_within_passes: ClassVar[bool] = True  # whether ``advance`` can stop within a pass
     proves: ClassVar[bool] = False  # whether ``bound`` holds even where the field's inference has not converged
 
     def __init__(self, solver: Solver, field: Field, core: Any) -> None:
@@ -192,7 +192,7 @@ class MarginalsRun(Run):
 class Solver(ABC):
     """Parameters of a method, and what it needs of a field."""
 
-    name: ClassVar[str]  # in messages and model files; by default that of the class
+    name: ClassVar[str]  # used in messages and model files; by default the name of the class
     needs: ClassVar[frozenset[str]]
     takes: ClassVar[frozenset[str]] = frozenset()  # of the penalties: "l1", "centre"
     distributed: ClassVar[bool] = False  # whether it works where each rank has a share of the data

@@ -1,7 +1,7 @@
-"""What runs keep of the blocks of each partition, while the run of another partition is at work.
+"""The states of the partitions that are not in memory: what a run knows of their blocks, such as the duals.
 
-In memory where that is large enough; otherwise in a file, which has no name and goes with the process, however it ends.
-The system keeps of the file in memory what there is room for.
+They are kept in memory if they fit there. Otherwise they are in a file without a name, which the system removes when
+the process ends, however it ends. The system keeps as much of the file in memory as there is room for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the methods that look at single cliques share; the compiled side is ``core/solvers/clique_ascent.hpp``."""
+"""The common part of methods on single cliques; the compiled side is ``core/solvers/clique_ascent.hpp``."""
 
 from __future__ import annotations
 

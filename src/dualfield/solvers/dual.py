@@ -1,4 +1,4 @@
-"""What the dual methods share, parameters and runs; the compiled side is ``core/solvers/dual/dual_run.hpp``."""
+"""The common part of the dual methods, parameters and runs; the compiled side is ``core/solvers/dual/dual_run.hpp``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dualfield.threads import thread_count
 
 __all__ = ["DualRun", "DualSolver", "Memory", "Sampling", "one_of"]
 
-WINDOW_OF_A_THREAD = 4  # updates; more of them wait for each other less, and know less of each other
-LEAST_BLOCKS_OF_A_THREAD = 4  # fewer in all the data are not worth it
-LEAST_WORKERS = 12  # so many threads own blocks of chains; fewer do better in windows
+WINDOW_OF_A_THREAD = 4  # updates; with more, threads wait less, but steps know less of each other
+LEAST_BLOCKS_OF_A_THREAD = 4  # with fewer blocks than that, threads are not used
+LEAST_WORKERS = 12  # from this number on, threads own blocks of chains; fewer threads do better in windows
 LEAST_BLOCKS_OF_A_WORKER = 100  # with fewer, workers would exchange weights most of the time
 
-LARGE = 64e6  # bytes of duals, from which on "auto" halves them
+LARGE = 64e6  # bytes of duals; from there on "auto" takes float32
 FINEST = 1e-7  # relative gap that duals kept in float32 reach where the penalty is not weak
 PATIENCE = 10  # passes without progress, after which "auto" takes float64 instead
 
@@ -99,7 +99,7 @@ class DualSolver(Solver):
         )
 
     def _options(self, field: Field, seed: int, single: bool) -> dict[str, Any]:
-        """What the compiled run of every method on the dual is told; ``single``: duals in single precision."""
+        """The options of the compiled run of every method on the dual; ``single``: duals in single precision."""
         threads = min(thread_count(self.n_jobs, self.name), max(1, field.n_blocks // LEAST_BLOCKS_OF_A_THREAD))
         working = LEAST_WORKERS <= threads <= field.n_blocks // LEAST_BLOCKS_OF_A_WORKER and field.centre is None
         return {
@@ -157,7 +157,7 @@ class DualRun(MarginalsRun):
         return True
 
     def _watch_precision(self) -> None:
-        """Where "auto" chose float32 and that turns out to be too coarse, go on in float64, if there is room."""
+        """If "auto" chose float32 and that proves too coarse, go on in float64, if there is memory for it."""
         if not self.single or self.solver.memory != "auto":
             return
         progress = self._estimated_gap < 0.9 * self._least_gap

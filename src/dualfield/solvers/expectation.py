@@ -4,7 +4,8 @@ Where labels are known in part the objective P is not convex. At any weights a t
 from above and meets it at a: the unknown labels count as the model expects them at a, a truth that is a distribution.
 The run works on Q for some passes. Where P at the weights found is not above P(a), they are the next a, and the run
 goes on from the marginals that it has. So P never rises from one problem to the next. The dual value of Q certifies how
-far Q(a) = P(a) is above the minimum of Q. Where that is nothing, a is a stationary point of P; others may be lower.
+far Q(a) = P(a) is above the minimum of Q. Where that is zero, a is a stationary point of P,
+and others may be lower.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class ExpectationRun(Run):
         return np.zeros(self.field.dimension) if self.field.centre is None else self.field.centre.copy()
 
     def _meet(self, weights: npt.NDArray[np.float64]) -> bool:
-        """Expect the labels at these weights; False where the objective is higher there than at the last such."""
+        """Take the labels that the model expects at these weights. False if the objective has risen."""
         value = self.problem.core.expect(weights) + self.field.penalty(weights)
         if not value <= self._at_anchor:
             return False
@@ -168,7 +169,7 @@ class ExpectationRun(Run):
         self._enough, self.problems, self._confirmed = float(numbers[3]), int(numbers[4]), bool(numbers[5])
         return self
 
-    # What the inner run says of itself.
+    # Properties of the inner run, passed on.
 
     @property
     def note(self) -> str:

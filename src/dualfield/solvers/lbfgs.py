@@ -15,7 +15,7 @@ from dualfield.threads import thread_count
 
 __all__ = ["LBFGS", "LBFGSRun"]
 
-_EVERY_BLOCK = 2**62  # the sample that L-BFGS looks at
+_EVERY_BLOCK = 2**62  # the size of the first sample: more than all blocks
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the methods share that learn from mistakes of the best labelling: ``core/solvers/primal/mistake_driven.hpp``."""
+"""The common part of the methods that learn from mistakes: ``core/solvers/primal/mistake_driven.hpp``."""
 
 from __future__ import annotations
 

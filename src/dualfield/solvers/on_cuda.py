@@ -30,12 +30,12 @@ from dualfield.solvers.base import Bound, Run, Solver, check_count
 __all__ = ["CudaLBFGS", "CudaRun"]
 
 _DECREASE = 1e-4  # Armijo's condition
-_NOISE = 1e-7  # what rounding in float32 moves the objective by, relative
+_NOISE = 1e-7  # the relative rounding error of the objective in float32
 _FLAT = 0.9  # where that hides a decrease, the slope must have fallen by a tenth
 _MOST_TRIALS = 20
 _WORTH_MIXING = 100.0  # times the tolerance: where one gradient's bound is further off, cuts are not yet mixed
-_SELDOM, _CLOSE = 4, 6.0  # every so many steps, until the best bound is so many times the tolerance away
-_IN_MIXTURE = 1e-2  # the share from which on a cut is computed again to confirm
+_SELDOM, _CLOSE = 4, 6.0  # mix every 4 steps, and each step once the gap is below 6 times tol
+_IN_MIXTURE = 1e-2  # cuts of at least this share are computed again to confirm
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the stochastic methods on the primal share; the compiled side is ``core/solvers/primal/primal_run.hpp``."""
+"""The common part of stochastic methods on the primal; the compiled side is ``core/solvers/primal/primal_run.hpp``."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,6 +55,8 @@ def read_for_training(
     """Read a labelled file; ``features`` is a preset or a template file, ``label_column`` counts from 1."""
     format = format_named(layout.format)
     format.check(layout)
+    if path != "-":
+        os.stat(path)  # that a file is missing is said before what is missing of it
     of_tokens = {
         "--features": features is not None,
         "--label-column": label_column is not None,

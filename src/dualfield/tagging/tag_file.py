@@ -83,7 +83,7 @@ def tag_file(
     of_json = layout.format == "jsonl"
     check_wanted(wanted, of_json)
     # Without the lines of the file around it, a sentence that has no labels would have no place.
-    # And of a sentence that cannot be read nobody knows how many rows of embeddings are its own.
+    # Nor can it be known how many rows of embeddings belong to a sentence that cannot be read.
     strict = strict or dense is not None or (wanted.labels_only if of_json else not wanted.whole)
     task = Task(file, output, encoding, layout, strict, jobs, report, source, contents, load, wanted, dense)
     counts = format_named(layout.format).stream(task)

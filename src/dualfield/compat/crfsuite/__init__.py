@@ -1,1 +1,1 @@
-"""What the drop-ins for CRFsuite's Python packages share: its weights, its parameters, its data."""
+"""The common part of the drop-ins for CRFsuite's Python packages: its weights, its parameters, its data."""

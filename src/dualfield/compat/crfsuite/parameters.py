@@ -85,24 +85,24 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "epsilon": Parameter(0.0, _MEAN_LOSS),
     },
 }
-_MANY_PASSES = 10_000  # enough where nobody says how many
+_MANY_PASSES = 10_000  # enough, if no number is given
 _GAP_OF_DELTA = 100.0  # CRFsuite's default delta is then ChainCRF's default tol
 
 # With c1, CRFsuite is often percents from the optimum when its iterations are over. A model of ours must not be worse,
 # so it is trained to this gap, with more passes than there are iterations, above all where the gap can be proven: where
-# c2 is not small beside c1. Whoever asks for fewer iterations than these wants a quick answer.
+# c2 is not small beside c1. If the user asks for fewer iterations than these, that number is kept.
 _GAP_WITH_C1 = 1e-4
 _FEW_ITERATIONS, _ENOUGH_PASSES, _SOME_PASSES, _TIGHT = 20, 500, 200, 0.1
 
 
 class Asked(NamedTuple):
-    """What somebody asks CRFsuite for, in our terms."""
+    """A request for CRFsuite, in our terms."""
 
     algorithm: str
     model: ChainCRF  # the estimator that trains the same objective
     min_freq: float
     stops: tuple[Callback, ...]  # rules of CRFsuite that end training
-    passes_wanted: bool  # whether somebody said how many passes there may be
+    passes_wanted: bool  # whether the user gave a limit of passes
 
 
 def asked(algorithm: str, given: Mapping[str, Any], name_of: Callable[[str], str] = lambda name: name) -> Asked:
@@ -165,7 +165,7 @@ def _solver(values: _Values) -> Solver | str:
 
 
 class _Values:
-    """Parameters that were given, or their defaults, as numbers that make sense."""
+    """The given parameters or their defaults, as checked numbers."""
 
     def __init__(self, algorithm: str, given: Mapping[str, Any], name_of: Callable[[str], str]) -> None:
         self.algorithm, self.name_of, self._given = algorithm, name_of, given

@@ -11,7 +11,7 @@ from dualfield.compat.pycrfsuite.tagger import ItemSequence, Tagger
 
 __all__ = ["CRFSUITE_VERSION", "ItemSequence", "ParsedDump", "Tagger"]
 
-# The version of CRFsuite whose models are read and whose conventions hold.
+# The version of CRFsuite whose models and conventions are followed.
 CRFSUITE_VERSION = "0.12.2"
 
 # What training needs is imported when it is first asked for.

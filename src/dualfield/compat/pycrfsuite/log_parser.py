@@ -1,4 +1,4 @@
-"""What a trainer's messages say, for ``Trainer.logparser`` and the hooks ``on_...``.
+"""Parses a trainer's messages, for ``Trainer.logparser`` and the hooks ``on_...``.
 
 The messages come in sections: features, preparation, iterations, the end of training, storing. The parser keeps every
 message, picks the numbers out, and says when a section is over, which is an *event*. The attributes have the names

@@ -1,7 +1,8 @@
 // From weights to potentials, and from probabilities back to the gradient: products with the sparse matrix of positions
 // by attributes, K numbers a row. Both sum what they need where it lies, so no two warps add to the same number.
 
-// The potentials of each position, shifted as chains.cu has them, and the potential of its true label. A warp a position.
+// The potentials of each position, shifted as chains.cu has them, and the potential of its true label. A warp a
+// position.
 extern "C" __global__ void scores(const real* table, const int64* start, const int* attribute, const real* value,
                                   const real* base, const byte* allowed, const int* truth, real* potentials,
                                   real* shifted, real* tops, real* gold, int64 positions) {
@@ -66,8 +67,8 @@ extern "C" __global__ void points(const real* shifted, const real* tops, const r
     if (lane == 0) values[p] = (double)tops[p] - (double)gold[p] + (double)logarithm(total);
 }
 
-// Rows of the gradient: for each chunk, a few positions of one attribute, the sum of their rows. `out` is the row of the
-// attribute, or, if it is negative, -1 less the row of `parts` that `collect` adds up. A warp a chunk.
+// Rows of the gradient: for each chunk, a few positions of one attribute, the sum of their rows. `out` is the row of
+// the attribute, or, if it is negative, -1 less the row of `parts` that `collect` adds up. A warp a chunk.
 extern "C" __global__ void gather(const real* nodes, const int* position, const real* value, const int64* start,
                                   const int* out, real* gradient, real* parts, int64 chunks) {
     int64 c = ((int64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;

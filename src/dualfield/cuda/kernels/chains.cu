@@ -1,10 +1,10 @@
 // Forward and backward messages of many chains, and from them probabilities of labels and of pairs of labels.
 //
-// Positions of a chain follow each other: chain s has positions first[s] .. first[s] + length[s] - 1. `row` says at which
-// row of the potentials a position is (null: at its own number).
+// Positions of a chain follow each other: chain s has positions first[s] .. first[s] + length[s] - 1. `row` says at
+// which row of the potentials a position is (null: at its own number).
 //
 // Messages are in probability space. With e = exp(potential - its largest) and E = exp(transition - the largest),
-//     a_t(j) = e_t(j) sum_i a_{t-1}(i) E_ij / total(a_{t-1}),     b_{t-1}(i) = sum_j E_ij e_t(j) b_t(j) / total(e_t b_t):
+//     a_t(j) = e_t(j) sum_i a_{t-1}(i) E_ij / total(a_{t-1}),   b_{t-1}(i) = sum_j E_ij e_t(j) b_t(j) / total(e_t b_t):
 // each step divides by the total of the step before, which needs no exchange beyond that of the message itself. Where
 // totals become so small that terms were lost, the chain is marked, and `in_logarithms` computes it again.
 //
@@ -22,8 +22,8 @@ struct __align__(16) four {
     real x, y, z, w;
 };
 
-// E and its transpose, the largest transition, and by what the logarithm of each rounded E_ij is off: all chains share E,
-// so what rounding does to it adds up over all pairs, and is taken back, to first order, by their expected numbers.
+// E and its transpose, the largest transition, and by what the logarithm of each rounded E_ij is off: all chains share
+// E, so what rounding does to it adds up over all pairs, and is taken back, to first order, by their expected numbers.
 extern "C" __global__ void exponentials(const real* transitions, real* matrix, real* transposed, real* top_transition,
                                         double* slip) {
     __shared__ double scratch[32];
@@ -176,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(GROUP* GROUPS)
 
 // The probability of each label at each position, times `scale` and the chain's weight, less as much at the true label;
 // and what the pairs need. A warp a position.
-//     q_t(j) = e_t(j) b_t(j) / (total(a_{t-1}) sum_k a_t(k) b_t(k)),     p(y_{t-1} = i, y_t = j) = a_{t-1}(i) E_ij q_t(j)
+//     q_t(j) = e_t(j) b_t(j) / (total(a_{t-1}) sum_k a_t(k) b_t(k)),   p(y_{t-1} = i, y_t = j) = a_{t-1}(i) E_ij q_t(j)
 extern "C" __global__ void marginals(const real* shifted, const real* alpha, const real* beta, const int* row,
                                      const byte* kind, const int* chain, int columns, const real* weight,
                                      const int* truth, real scale, real* nodes, real* ends, real* q, int* marked,
@@ -255,8 +255,8 @@ extern "C" __global__ void __launch_bounds__(256)
         }
 }
 
-// The first marked chain among s, s + gridDim.x, ..., or a number that is no chain. A block looks for it together, since
-// there seldom is one.
+// The first marked chain among s, s + gridDim.x, ..., or a number that is no chain. A block looks for it together,
+// since there seldom is one.
 __device__ __forceinline__ int next_marked(int s, int chains, const int* marked) {
     for (; s < chains; s += gridDim.x * blockDim.x) {
         int64 mine = s + (int64)threadIdx.x * gridDim.x;
@@ -268,8 +268,8 @@ __device__ __forceinline__ int next_marked(int s, int chains, const int* marked)
     return s;
 }
 
-// Marked chains again, in logarithms and float64. A block takes one after the other; its forward messages are in `memory`.
-// A chain without a possible labelling has log Z = -inf and probabilities of zero.
+// Marked chains again, in logarithms and float64. A block takes one after the other; its forward messages are in
+// `memory`. A chain without a possible labelling has log Z = -inf and probabilities of zero.
 extern "C" __global__ void in_logarithms(const real* potentials, const real* begin, const real* end,
                                          const real* transitions, const int* row, const int64* first, const int* length,
                                          int chains, const real* gold, const real* weight, const int* truth, real scale,

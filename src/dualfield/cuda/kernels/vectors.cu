@@ -5,8 +5,8 @@
 #define GROUPS_OF_ROWS ((HISTORY + TOGETHER - 1) / TOGETHER)
 
 // Inner products of row `now` with all rows: out[4 k ..] = w.w_k, w.u_k, u.w_k, u.u_k. Blocks (x, y) take shares x of
-// rows 4 y .. 4 y + 3. The last block to finish adds up the shares in their order, so that the result does not depend on
-// which came first. `quads` is the pitch over four; rows are zero behind their end.
+// rows 4 y .. 4 y + 3. The last block to finish adds up the shares in their order, so that the result does not depend
+// on which came first. `quads` is the pitch over four; rows are zero behind their end.
 extern "C" __global__ void __launch_bounds__(256, 2)
     products(const float4* W, const float4* U, int64 quads, int now, double* shares, double* out, unsigned* finished) {
     __shared__ double scratch[8];

@@ -1,4 +1,4 @@
-"""From graphs as people have them, tuples of arrays, to what the core takes: :func:`encode_graphs`."""
+"""From graphs given as tuples of arrays to the arrays of the core: :func:`encode_graphs`."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def encode_graph_labels(
 
 def _label_array(number: int, labels: Any) -> npt.NDArray[Any]:
     try:
-        # As objects, labels of mixed types stay what they are and are refused with their place.
+        # In an array of objects, labels of mixed types keep their types, and the check can name the place of the first.
         found = _counted(labels) if isinstance(labels, np.ndarray) else np.array(labels, dtype=object)
         if found.dtype == object and found.size and all(isinstance(label, bool) for label in found.flat):
             found = found.astype(np.int64)

@@ -39,7 +39,7 @@ ANGLES = np.arange(BINS) * np.pi / BINS
 CELL = BLOCK // 2
 # Standard deviations: of the Gaussian whose derivative gives gradients, in pixels; of the one over histograms, in bins.
 GRADIENT_BLUR, HISTOGRAM_BLUR = 0.7, 1.0
-# What an eye weighs red, green and blue by (ITU-R BT.601).
+# The weights of red, green and blue in brightness (ITU-R BT.601).
 LUMA = np.array([0.299, 0.587, 0.114])
 
 

@@ -41,7 +41,7 @@ _NUMBERS = (Real, np.bool_, Decimal)
 
 
 class _UnusableValue(Exception):
-    """A dict holds something that is no attribute; the caller knows where."""
+    """A value in a dict that is no attribute. The caller adds the place to the message."""
 
 
 class NamedRows:

@@ -10,8 +10,8 @@ Within a position the attributes are distinct and increasing, so an attribute's 
 two entries and counting is a plain histogram. Indexing takes whole sequences, the unit that
 cross-validation works with, and looks to scikit-learn like indexing a one-dimensional array.
 
-Attributes that go with a pair of labels, this position's and the one before, are an Encoded of their own inside,
-``bigrams``: whoever takes sequences has their bigrams with them. Numbers that every position has, such as an embedding,
+Attributes that go with a pair of labels, this position's and the one before, are a second Encoded inside, ``bigrams``.
+Taking sequences takes their bigrams too. Numbers that every position has, such as an embedding,
 are ``dense``: arrays that stay where they lie.
 """
 

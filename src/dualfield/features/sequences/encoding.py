@@ -1,7 +1,7 @@
-"""From what people have to what the core takes: :func:`encode`.
+"""From sequences in any form to the arrays of the core: :func:`encode`.
 
-This file finds out in which form the data comes, says where it is not of one form, and hands it to the
-encoder of that form: :mod:`~dualfield.features.sequences.attributes` for dicts and lists of strings,
+This module finds out the form of the data, refuses data of mixed forms with the place, and calls the encoder of the
+form: :mod:`~dualfield.features.sequences.attributes` for dicts and lists of strings,
 :mod:`~dualfield.features.sequences.arrays` for matrices.
 """
 
@@ -177,6 +177,8 @@ def _as_sequence(number: int, sequence: Any) -> Any:
         not isinstance(sequence, Iterable) and not hasattr(sequence, "__array__")
     ):
         hint = "wrap the one position it is as [position]" if isinstance(sequence, Mapping) else "wrap each in a list"
+        if isinstance(sequence, str):
+            hint = "if X is the words of one sentence, give [[[word] for word in X]], and its labels as [y]"
         raise TypeError(
             f"sequence {number} is of type {type(sequence).__name__}; expected {_EXPECTED_SEQUENCE}; {hint}."
         )

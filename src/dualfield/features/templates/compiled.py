@@ -1,4 +1,4 @@
-"""A template's plain data, as a model file has it, compiled for the core: without the classes of rules."""
+"""Compiles a template from the plain data of a model file, without importing the classes of rules."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def extract_all(name: str, sentences: Iterable[Sequence[Row]]) -> list[list[list
     """
     listed = list(sentences)
     widths = [len(row) for sentence in listed for row in sentence]
-    # Columns beyond those that every row has are nobody's.
+    # Columns that only some rows have are not used.
     columns = min(widths, default=2)
     if name in PRESETS and columns < PRESETS[name].needed_columns:
         _refuse_row(PRESETS[name], listed)
@@ -191,7 +191,7 @@ def _chunking(n_columns: int) -> list[Rule]:
 
 
 def _entities(n_columns: int) -> list[Rule]:
-    """Spelling here and beside, and how the pattern of letters runs through the neighbourhood."""
+    """The spelling of the word and its neighbours, and the patterns of capitals and digits around it."""
     neighbours = [rule for offset in (-1, 1) for rule in _affixes((2, 3, 4), offset)]
     here, small = Cell(0, transforms=(brief_shape(),)), (lower(),)
     return [

@@ -79,7 +79,7 @@ def _some(rules: list[Rule]) -> list[Rule]:
 
 
 def _pieces(line: str, command_at: Callable[[int], tuple[Cell, int]]) -> tuple[str | Cell, ...]:
-    """Text as it is and commands as cells; ``command_at`` reads the one at a percent sign and says where it ends."""
+    """The pieces of a line: text, and cells for commands. ``command_at`` reads a command and says where it ends."""
     pieces: list[str | Cell] = []
     at = 0
     while at < len(line):

@@ -23,6 +23,7 @@ from dualfield.fields import Graph, PseudoLikelihood
 from dualfield.fields.base import Choice
 from dualfield.fields.graph import GraphInference
 from dualfield.given_numbers import check_integer
+from dualfield.labels.unknown_labels import warn_of_masking_label
 from dualfield.memory import check_labellings
 from dualfield.models import GraphLayout, graph_file
 from dualfield.models.model_file import Arrays
@@ -144,6 +145,8 @@ class GraphModel(StructuredEstimator, StoredModel):
                 name, reason = field.default_solver[:2]
                 why = "exact inference passes the budget and 'trw' would take long, so this is the pseudo-likelihood"
                 field.default_solver = Choice(name, f"{why}, and {reason}")
+
+        warn_of_masking_label(field.classes)
 
         def weights() -> npt.ArrayLike | None:
             if start is not None or field.convex:

@@ -92,7 +92,7 @@ def only_known(true: Iterable[Any], predicted: Iterable[Any]) -> tuple[list[Any]
     ([['A'], ['B']], [['A'], ['A']])
     """
     true, predicted = list(true), list(predicted)
-    if None not in chain.from_iterable(labels for labels in true if isinstance(labels, list | tuple)):
+    if not any(label is None for label in chain.from_iterable(true)):
         return true, predicted
     kept = [[t for t, label in enumerate(labels) if label is not None] for labels in true]
     pairs = [list(zip(true, kept, strict=True)), list(zip(predicted, kept, strict=True))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from dualfield import ChainCRF
 from dualfield.calibration import Outcomes, choose_threshold, outcomes, reliability
 from dualfield.metrics import chunk_scores, token_accuracy
+from dualfield.reporting import report
 from tests.models.test_chain_answers import entity_data
 
 
@@ -114,6 +116,34 @@ def test_outcomes_of_tokens_and_sequences_agree_with_predict(fitted: tuple[Chain
     sequences = outcomes(crf, X, y, of="sequences")
     assert sequences.correct.tolist() == [a == b for a, b in zip(predicted, y, strict=True)]
     assert np.array_equal(sequences.confidence, crf.predict_confidence(X))
+
+
+@pytest.mark.parametrize("void", [None, "?"])
+def test_unknown_labels_are_no_errors(void: Any, tmp_path: Path) -> None:
+    X, y = entity_data()
+    random = np.random.default_rng(0)
+    masked = [[label if random.random() < 0.8 else void for label in labels] for labels in y]
+    crf = ChainCRF(ignore_label="?", random_state=0).fit(X, y)
+    predicted = crf.predict(X)
+    places = [[t for t, label in enumerate(labels) if label is not void] for labels in masked]
+    true, shown = ([[one[t] for t in kept] for one, kept in zip(side, places, strict=True)] for side in (y, predicted))
+    tokens = outcomes(crf, X, masked, of="tokens")
+    assert tokens.n_true == len(tokens) == sum(map(len, true)) < sum(map(len, y))
+    assert tokens.correct.mean() == token_accuracy(true, shown)
+    whole = [n for n, (labels, kept) in enumerate(zip(y, places, strict=True)) if len(kept) == len(labels)]
+    assert 0 < len(whole) < len(y)
+    sequences = outcomes(crf, X, masked, of="sequences")
+    assert sequences.correct.tolist() == [predicted[n] == y[n] for n in whole]
+    assert sequences.n_true == len(whole)
+    entities = outcomes(crf, X, masked)
+    assert entities.n_true == chunk_scores(true, shown).n_true
+    assert len(entities) <= sum(map(len, crf.predict_entities(X)))
+    # An entity counts as right where the labels that are known agree: as if the others were not there.
+    alone = outcomes(crf, X[:1], [[None, *y[0][1:]]])
+    all_known = outcomes(crf, X[:1], y[:1])
+    assert 0 <= all_known.n_true - alone.n_true <= 1
+    with pytest.raises(ValueError, match=r"label \d+ of sequence \d+ is None"):
+        report(crf, X, masked, tmp_path / "page.html")
 
 
 def test_an_unseen_true_label_is_an_error_not_a_crash(fitted: tuple[ChainCRF, Any, Any]) -> None:

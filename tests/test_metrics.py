@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
 
 from dualfield import ChainCRF
 from dualfield.compat.sklearn_crfsuite import CRF
@@ -279,3 +281,28 @@ def test_the_scorer_works_in_searches_and_cross_validation() -> None:
     assert search.score(X, y) == entity_f1_scorer(search, X, y)
     several = cross_validate(CRF(), X, y, cv=folds, scoring={"f1": entity_f1_scorer})
     assert several["test_f1"].min() > 0.5
+
+
+def test_unknown_labels_are_left_out_of_every_score() -> None:
+    true, predicted = [["B-X", None, "O"], [None], ["I-X", None]], [["B-X", "O", "I-X"], ["B-X"], ["O", "I-X"]]
+    known, shown = [["B-X", "O"], [], ["I-X"]], [["B-X", "I-X"], [], ["O"]]
+    assert chunk_scores(true, predicted) == chunk_scores(known, shown)
+    assert label_scores(true, predicted) == label_scores(known, shown)
+    assert token_accuracy(true, predicted) == token_accuracy(known, shown) == 1 / 3
+    for of in ("chunks", "labels"):
+        assert classification_report(true, predicted, of=of) == classification_report(known, shown, of=of)
+    arrays = [np.array(labels, dtype=object) for labels in true]
+    assert chunk_scores(arrays, predicted) == chunk_scores(known, shown)
+    with pytest.raises(ValueError, match="no labels to compare"):
+        token_accuracy([[None]], [["O"]])
+
+
+def test_the_scorer_leaves_out_what_training_ignores() -> None:
+    X = [[{"word": word} for word in ("Ada", "met", "Bob")]] * 8
+    masked: list[list[Any]] = [["B-PER", "O", "B-PER"]] * 6 + [["?", "O", "B-PER"], ["B-PER", "O", "?"]]
+    unknown = [[None if label == "?" else label for label in labels] for labels in masked]
+    crf = ChainCRF(ignore_label="?", random_state=0)
+    assert cross_val_score(crf, X, masked, cv=2, scoring=entity_f1_scorer, error_score="raise").tolist() == [1.0, 1.0]
+    assert cross_val_score(crf, X, unknown, cv=2, scoring=entity_f1_scorer, error_score="raise").min() == 1.0
+    search = GridSearchCV(make_pipeline(crf), {"chaincrf__l2": [0.1]}, cv=2, scoring=entity_f1_scorer)
+    assert entity_f1_scorer(search.fit(X, masked), X, masked) == search.best_score_ == 1.0

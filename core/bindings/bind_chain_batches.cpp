@@ -96,6 +96,8 @@ class BoundBatch {
         auto labels = padded_labels(k, padding);
         auto scores = new_array<double, 2>({extent(k), extent(batch_.chains)});
         std::fill(scores.data(), scores.data() + k * batch_.chains, kImpossible);
+        for (Index chain = 0; chain < batch_.chains; ++chain)
+            if (batch_.length(chain) == 0) scores.data()[chain] = 0.0;  // its one labelling is empty
         nb::gil_scoped_release release;
         for_each_chain(batch_, threads_, [&](Index chain, ChainWorker& worker) {
             const Index T = batch_.length(chain), most = std::min(k, labellings(T, batch_.labels));

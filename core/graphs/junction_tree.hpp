@@ -1,17 +1,15 @@
 // Junction trees: a graph's nodes in overlapping cliques, arranged in a forest in which the cliques that share a node
 // are connected. Exact inference costs what the cliques' tables cost, K^size each.
 //
-// The cliques come from eliminating the nodes one by one: a node leaves with its neighbours, who then become neighbours
-// of each other. The next node is the one whose leaving adds fewest edges (min-fill); nodes with one neighbour or none,
-// all there is in a forest, leave first and add none.
+// The cliques come from eliminating the nodes one by one: see elimination.hpp.
 #pragma once
 
 #include <algorithm>
-#include <queue>
 #include <string>
 #include <vector>
 
 #include "graphs/clique_tables.hpp"
+#include "graphs/elimination.hpp"
 #include "graphs/pairwise.hpp"
 
 namespace dualfield {
@@ -45,23 +43,25 @@ class JunctionTree {
     // Stops as soon as the tables would take more than `budget` numbers; then complete() is false.
     JunctionTree(PairwiseGraph graph, Index labels, Index budget, LargerCliques larger = {})
         : labels_(labels), budget_(budget) {
-        eliminate(graph, larger);
+        Elimination elimination = best_elimination(graph, larger, labels, budget);
+        treewidth_ = elimination.treewidth;
+        complete_ = elimination.complete;
+        eliminated_ = static_cast<Index>(elimination.order.size());
         if (!complete_) return;
-        build_cliques();
+        build_cliques(elimination);
         place(graph, larger);
-        elimination_ = {};
     }
 
     bool complete() const { return complete_; }
     Index treewidth() const { return treewidth_; }  // of this elimination, as far as it went
     // The reason, if it is not complete.
     std::string refusal() const {
-        return "is too dense for exact inference: min-fill elimination makes a clique of " +
-               std::to_string(treewidth_ + 1) + " nodes, and its table of " + std::to_string(labels_) + "^" +
+        return "is too dense for exact inference: the best order of elimination that was found makes a clique of " +
+               std::to_string(treewidth_ + 1) + " nodes or more, and its table of " + std::to_string(labels_) + "^" +
                std::to_string(treewidth_ + 1) + " numbers, or all tables together, pass the budget of " +
                std::to_string(budget_);
     }
-    Index eliminated() const { return static_cast<Index>(order_.size()); }
+    Index eliminated() const { return eliminated_; }
 
     Index labels() const { return labels_; }
     const std::vector<Clique>& cliques() const { return cliques_; }  // parents before children
@@ -77,127 +77,16 @@ class JunctionTree {
     Index table_size() const { return cliques_length_ + separators_length_; }
 
    private:
-    // The order of elimination, and the neighbours that each node had when it left.
-    void eliminate(PairwiseGraph graph, LargerCliques larger) {
-        const Index n = graph.nodes;
-        neighbours_.assign(n, {});
-        for (Index e = 0; e < graph.edges; ++e) {
-            neighbours_[graph.first(e)].push_back(graph.second(e));
-            neighbours_[graph.second(e)].push_back(graph.first(e));
-        }
-        join(larger);
-        elimination_.assign(n, {});
-        gone_.assign(n, false);
-        stamp_.assign(n, -1);
-        order_.reserve(n);
-        for (Index v = 0; v < n; ++v)
-            if (neighbours_[v].size() <= 1) peel_.push_back(static_cast<std::int32_t>(v));
-        peel();
-        using Entry = std::pair<Index, std::int32_t>;
-        std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-        std::vector<Index> fill(n, -1);
-        const auto update = [&](std::int32_t v) {
-            const Index now = fill_of(v);
-            if (now == fill[v]) return;
-            fill[v] = now;
-            queue.push({now, v});
-        };
-        for (Index v = 0; v < n && within_budget_; ++v)
-            if (!gone_[v]) update(static_cast<std::int32_t>(v));
-        std::vector<std::int32_t> affected;
-        while (within_budget_ && !queue.empty()) {
-            const auto [value, v] = queue.top();
-            queue.pop();
-            if (gone_[v] || fill[v] != value) continue;
-            affected = neighbours_[v];
-            for (std::int32_t u : neighbours_[v])
-                if (value > 0) affected.insert(affected.end(), neighbours_[u].begin(), neighbours_[u].end());
-            remove(v);
-            peel(&affected);
-            std::sort(affected.begin(), affected.end());
-            affected.erase(std::unique(affected.begin(), affected.end()), affected.end());
-            for (std::int32_t u : affected)
-                if (!gone_[u]) update(u);
-        }
-        complete_ = within_budget_;
-        neighbours_ = {};
-    }
-
-    // The nodes of a larger clique are neighbours of each other.
-    void join(LargerCliques larger) {
-        for (Index q = 0; q < larger.count; ++q)
-            for (Index a = 0; a < larger.size(q); ++a)
-                for (Index b = 0; b < larger.size(q); ++b)
-                    if (a != b) neighbours_[larger.first(q)[a]].push_back(larger.first(q)[b]);
-        if (larger.count == 0) return;
-        for (auto& around : neighbours_) {
-            std::sort(around.begin(), around.end());
-            around.erase(std::unique(around.begin(), around.end()), around.end());
-        }
-    }
-
-    // Nodes with one neighbour or none, and those that become so; their neighbours are added to `affected`.
-    void peel(std::vector<std::int32_t>* affected = nullptr) {
-        while (!peel_.empty() && within_budget_) {
-            const std::int32_t v = peel_.back();
-            peel_.pop_back();
-            if (gone_[v]) continue;
-            if (affected) affected->insert(affected->end(), neighbours_[v].begin(), neighbours_[v].end());
-            remove(v);
-        }
-    }
-
-    void remove(std::int32_t v) {
-        const auto& around = neighbours_[v];
-        const Index size = static_cast<Index>(around.size()) + 1;
-        treewidth_ = std::max(treewidth_, size - 1);
-        within_budget_ = size <= kMostVariables && table_length(labels_, size) <= budget_;
-        if (!within_budget_) return;
-        for (std::int32_t u : around) {
-            auto& of_u = neighbours_[u];
-            of_u.erase(std::find(of_u.begin(), of_u.end(), v));
-            mark(u);
-            for (std::int32_t x : around)
-                if (x != u && stamp_[x] != u) of_u.push_back(x);
-            unmark(u);
-            if (of_u.size() <= 1) peel_.push_back(u);
-        }
-        gone_[v] = true;
-        order_.push_back(v);
-        elimination_[v] = std::move(neighbours_[v]);
-        neighbours_[v] = {};
-    }
-
-    // stamp_[x] == u for the neighbours x of u.
-    void mark(std::int32_t u) {
-        for (std::int32_t x : neighbours_[u]) stamp_[x] = u;
-    }
-    void unmark(std::int32_t u) {
-        for (std::int32_t x : neighbours_[u]) stamp_[x] = -1;
-    }
-
-    // How many pairs of v's neighbours are not neighbours of each other.
-    Index fill_of(std::int32_t v) {
-        const auto& around = neighbours_[v];
-        const Index d = static_cast<Index>(around.size());
-        mark(v);
-        Index joined = 0;
-        for (std::int32_t u : around)
-            for (std::int32_t x : neighbours_[u]) joined += stamp_[x] == v;
-        unmark(v);
-        return (d * (d - 1) - joined) / 2;
-    }
-
     // In reverse order of elimination, so that parents come first. The clique of v, {v} and the neighbours it left,
     // hangs on the clique of the neighbour that left next; where it has all of that clique's nodes it replaces it.
-    void build_cliques() {
+    void build_cliques(Elimination& elimination) {
         const Index n = eliminated();
         std::vector<Index> when(n), clique_of(n);
-        for (Index k = 0; k < n; ++k) when[order_[k]] = k;
+        for (Index k = 0; k < n; ++k) when[elimination.order[k]] = k;
         std::vector<std::vector<std::int32_t>> members;
         for (Index k = n - 1; k >= 0; --k) {
-            const std::int32_t v = order_[k];
-            auto& around = elimination_[v];
+            const std::int32_t v = elimination.order[k];
+            auto& around = elimination.neighbours[v];
             std::sort(around.begin(), around.end(), [&](std::int32_t a, std::int32_t b) { return when[a] > when[b]; });
             const Index parent = around.empty() ? -1 : clique_of[around.back()];
             if (parent >= 0 && members[parent].size() == around.size()) {
@@ -272,12 +161,8 @@ class JunctionTree {
     }
 
     Index labels_, budget_;
-    Index treewidth_ = 0;
-    bool within_budget_ = true, complete_ = false;
-    std::vector<std::int32_t> order_;
-    std::vector<std::vector<std::int32_t>> neighbours_, elimination_;
-    std::vector<bool> gone_;
-    std::vector<std::int32_t> stamp_, peel_;
+    Index treewidth_ = 0, eliminated_ = 0;
+    bool complete_ = false;
     std::vector<Index> clique_of_, when_;
 
     std::vector<Clique> cliques_;

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain, compress
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -23,6 +23,7 @@ from scipy.special import betaincinv
 
 from dualfield.given_numbers import check_integer
 from dualfield.labels import encode_labels
+from dualfield.labels.unknown_labels import filled, with_unknown
 from dualfield.metrics import chunks
 from dualfield.models.unwrapping import unwrapped
 from dualfield.table import Table
@@ -117,7 +118,8 @@ def outcomes(crf: Any, X: Any, y: Any, of: Answers = "entities", *, type: str | 
     crf : ChainCRF, or what holds one
         A fitted model, or a fitted ``ChainCRFCV``, ``GridSearchCV``, ``Pipeline`` or drop-in ``CRF`` around one.
     X, y : sequences and their true labels
-        Held out from training.
+        Held out from training. Positions whose label is None, or the model's ``ignore_label``, are left out; of whole
+        sequences, those that have such a position.
     of : {"entities", "tokens", "sequences"}
         Entities as ``predict_entities`` gives them; the labels of ``predict`` with their marginals; or whole
         labellings with ``p(ŷ | x)``.
@@ -138,19 +140,28 @@ def outcomes(crf: Any, X: Any, y: Any, of: Answers = "entities", *, type: str | 
         raise ValueError(f"type={type!r} chooses among entities, but of={of!r}.")
     crf, prepared = unwrapped(crf, "outcomes")
     encoded = crf.encode(prepared(X))
-    y = list(y) if isinstance(y, Iterable) else y
-    _, codes = encode_labels(y, encoded.lengths, crf.classes_)
+    y = with_unknown(y, getattr(crf, "ignore_label", None))
+    y = (
+        [labels.tolist() if isinstance(labels, np.ndarray) else labels for labels in y]
+        if isinstance(y, Iterable)
+        else y
+    )
+    shown, known = filled(y, crf.classes_[0].item())
+    _, codes = encode_labels(shown, encoded.lengths, crf.classes_)
+    if known is None:
+        known = np.ones(len(codes), dtype=bool)
     y = [list(labels) for labels in y]
     if of == "entities":
         return _entities(crf.predict_entities(encoded), y, type)
     if of == "sequences":
+        whole = np.logical_and.reduceat(known, encoded.offsets[:-1])
         right = [predicted == labels for predicted, labels in zip(crf.predict(encoded), y, strict=True)]
-        return Outcomes(crf.predict_confidence(encoded), np.array(right), len(y), of)
+        return Outcomes(crf.predict_confidence(encoded)[whole], np.array(right)[whole], int(whole.sum()), of)
     marginals = np.concatenate(crf.predict_marginals(encoded))
     code_of = {label: code for code, label in enumerate(crf.classes_.tolist())}
     found = np.array([code_of[label] for label in chain.from_iterable(crf.predict(encoded))])
     confidence = np.minimum(marginals[np.arange(len(found)), found], 1.0)
-    return Outcomes(confidence, found == codes, len(codes), of)
+    return Outcomes(confidence[known], (found == codes)[known], int(known.sum()), of)
 
 
 def _entities(predicted: Sequence[Sequence[Any]], y: list[list[str]], type_: str | None) -> Outcomes:
@@ -158,15 +169,17 @@ def _entities(predicted: Sequence[Sequence[Any]], y: list[list[str]], type_: str
     correct: list[bool] = []
     n_true = 0
     for number, (entities, labels) in enumerate(zip(predicted, y, strict=True)):
+        known = [label is not None for label in labels]
+        rank = [0, *accumulate(known)]  # positions that are known before each one
         try:
-            truth = {chunk for chunk in chunks(labels) if type_ in (None, chunk[2])}
+            truth = {chunk for chunk in chunks(compress(labels, known)) if type_ in (None, chunk[2])}
         except ValueError as error:
             raise ValueError(f"sequence {number} of y: {error}") from None
         n_true += len(truth)
-        for entity in entities:
-            if type_ in (None, entity[2]):
-                confidence.append(entity[3])
-                correct.append(tuple(entity[:3]) in truth)
+        for begin, end, kind, sure in entities:
+            if type_ in (None, kind) and rank[begin] < rank[end]:
+                confidence.append(sure)
+                correct.append((rank[begin], rank[end], kind) in truth)
     return Outcomes(np.array(confidence), np.array(correct, dtype=bool), n_true, f"{type_ or ''} entities".strip())
 
 

@@ -247,17 +247,19 @@ class Drive:
         if status in ("max_passes", "stopped", "stalled"):
             remarks = "; ".join(filter(None, (solver.limits if status != "stalled" else "", self.run.remark)))
             proven += f" ({remarks})" if remarks else ""
+        obstacle = self.run.field.obstacle if status in ("max_passes", "stalled") else ""
+        obstacle = f" {obstacle}" if obstacle and self.run.certifies else ""
         after = f"after {self.passes} pass{'' if self.passes == 1 else 'es'}"
         return {
             "converged": f"{name} {'reached tol' if objection else 'converged'} {after}: {proven}.",
             "max_passes": f"{name} stopped at max_passes={self.max_passes} before tol={self.tol:g}: {proven}; "
-            "raise max_passes or tol."
+            f"raise max_passes or tol.{obstacle}"
             if self.run.certifies
             else f"{name} stopped at max_passes={self.max_passes}: {proven}.",
             "stopped": f"{name} was stopped by a callback {after}: {proven}.",
             "diverged": f"{name} stopped {after}: the objective is too large for floating point, so nothing is proven; "
             f"{solver.if_diverged}.",
-            "stalled": f"{name} can make no further progress in floating point {after}: {proven}."
+            "stalled": f"{name} can make no further progress in floating point {after}: {proven}.{obstacle}"
             if self.run.certifies
             else f"{name} stopped {after}, the last without a mistake: {proven}.",
             "interrupted": f"{name} was interrupted {after}: the weights are those reached so far, "

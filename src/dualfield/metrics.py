@@ -12,6 +12,8 @@ differ in which of the letters they use, and one rule reads them all; ``M`` is r
 and the second is not ``O``. A chunk lasts until the next one starts, an ``O`` comes, or the sentence is
 over. So every tag sequence has a reading, even one that breaks its scheme: ``I-NP`` after ``O`` starts a
 chunk. A predicted chunk is correct if the true tags have a chunk of the same type on the same tokens.
+
+Positions whose true label is None, unknown, are left out of every score.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import numpy as np
 
 from dualfield.counted import counted
 from dualfield.labels.tags import ROLES
+from dualfield.labels.unknown_labels import only_known, with_unknown
 
 __all__ = [
     "ChunkScores",
@@ -227,7 +230,7 @@ def chunk_scores(true: Labels, predicted: Labels) -> ChunkScores:
     VP       0.00%    0.00%    0.00%        0          1
     all     50.00%   50.00%   50.00%        2          2
     """
-    n_tokens, n_right = _compare(true, predicted)
+    true, predicted = _known(true, predicted)
     in_true: Counter[str] = Counter()
     in_predicted: Counter[str] = Counter()
     in_both: Counter[str] = Counter()
@@ -245,8 +248,8 @@ def chunk_scores(true: Labels, predicted: Labels) -> ChunkScores:
         n_true=in_true.total(),
         n_predicted=in_predicted.total(),
         n_correct=in_both.total(),
-        n_tokens=n_tokens,
-        n_correct_tokens=n_right,
+        n_tokens=sum(map(len, true)),
+        n_correct_tokens=_n_right(true, predicted),
         per_type=per_type,
     )
 
@@ -264,10 +267,11 @@ def token_accuracy(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[A
     >>> token_accuracy([["A", "B"], ["A"]], [["A", "A"], ["A"]])
     0.6666666666666666
     """
-    n_tokens, n_right = _compare(true, predicted)
+    true, predicted = _known(true, predicted)
+    n_tokens = sum(map(len, true))
     if n_tokens == 0:
         raise ValueError("there are no labels to compare; expected at least one.")
-    return n_right / n_tokens
+    return _n_right(true, predicted) / n_tokens
 
 
 def label_scores(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> dict[Any, Score]:
@@ -289,7 +293,7 @@ def label_scores(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any
     >>> scores["NN"].recall, scores["VB"].recall
     (1.0, 0.0)
     """
-    _compare(true, predicted)
+    true, predicted = _known(true, predicted)
     in_true: Counter[Any] = Counter()
     in_predicted: Counter[Any] = Counter()
     in_both: Counter[Any] = Counter()
@@ -386,7 +390,7 @@ def entity_f1_scorer(estimator: Any, X: Any, y: Any) -> float:
     Parameters
     ----------
     estimator : fitted estimator
-        Whose ``predict`` gives chunk tags.
+        Whose ``predict`` gives chunk tags. Labels that are its ``ignore_label``, or None, are left out.
     X, y : sequences and their chunk tags
 
     Examples
@@ -396,7 +400,9 @@ def entity_f1_scorer(estimator: Any, X: Any, y: Any) -> float:
     >>> entity_f1_scorer(ChainCRF(random_state=0).fit(X, y), X, y)
     1.0
     """
-    return chunk_scores(y, estimator.predict(X)).f1
+    last = getattr(estimator, "best_estimator_", estimator)  # of a search
+    last = last.steps[-1][1] if hasattr(last, "steps") else last  # of a pipeline
+    return chunk_scores(with_unknown(y, getattr(last, "ignore_label", None)), estimator.predict(X)).f1
 
 
 _RATIOS = ("precision", "recall", "f1-score")
@@ -419,14 +425,13 @@ def _chunks_of(tags: Sequence[str], which: str, number: int) -> set[tuple[int, i
         raise ValueError(f"sequence {number} of the {which} labels: {error}") from None
 
 
-def _compare(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> tuple[int, int]:
-    """Number of tokens, and of those with equal labels."""
+def _known(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> tuple[list[Any], list[Any]]:
+    """Both, found to be of equal shape, without the positions whose true label is None."""
     for which, sequences in (("true", true), ("predicted", predicted)):
         if not isinstance(sequences, Sized):
             raise ValueError(f"the {which} labels are {sequences!r:.40}; expected a list of label sequences.")
     if len(true) != len(predicted):
         raise ValueError(f"there are {len(true)} true and {len(predicted)} predicted sequences; expected as many.")
-    n_tokens = n_right = 0
     for number, (one, other) in enumerate(zip(true, predicted, strict=True)):
         for which, labels in (("true", one), ("predicted", other)):
             if isinstance(labels, str) or not isinstance(labels, Sized) or getattr(labels, "ndim", 1) == 0:
@@ -438,9 +443,12 @@ def _compare(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) 
             raise ValueError(
                 f"sequence {number} has {len(one)} true and {len(other)} predicted labels; expected as many."
             )
-        n_tokens += len(one)
-        n_right += sum(_equal(label, guess) for label, guess in zip(one, other, strict=True))
-    return n_tokens, n_right
+    return only_known(true, predicted)
+
+
+def _n_right(true: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> int:
+    pairs = (pair for sequences in zip(true, predicted, strict=True) for pair in zip(*sequences, strict=True))
+    return sum(_equal(label, guess) for label, guess in pairs)
 
 
 def _equal(label: Any, guess: Any) -> bool:

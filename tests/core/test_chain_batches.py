@@ -216,6 +216,14 @@ def test_an_empty_batch_has_empty_answers() -> None:
     assert batch.viterbi()[0].shape == (0, 4)
 
 
+def test_a_chain_of_no_position_has_one_labelling() -> None:
+    batch = ChainBatch(np.zeros((2, 3, 2)), np.zeros((2, 2)), lengths=[0, 1])
+    labels, scores = batch.kbest(3)
+    assert (labels[:, 0] == -1).all()
+    np.testing.assert_array_equal(scores, [[0.0, 0.0], [-np.inf, 0.0], [-np.inf, -np.inf]])
+    np.testing.assert_allclose(batch.log_partition(), [0.0, np.log(2.0)])
+
+
 NODE, EDGE = np.zeros((2, 3, 2)), np.zeros((2, 2))
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from dualfield import oracles
+from dualfield.features import grid_edges
 from tests.core.graph_enumeration import Graph, GraphEnumeration, graphs
 from tests.core.strategies import assert_close, bounds, few_examples
 
@@ -90,6 +91,30 @@ def test_the_treewidth_of_a_lattice_is_its_shorter_side(height: int, width: int)
     down = np.stack([place[:-1].ravel(), place[1:].ravel()], axis=1)
     tree = oracles.JunctionTree(height * width, np.concatenate([across, down]), 2)
     assert min(height, width) <= tree.treewidth <= min(height, width) + 1
+
+
+@pytest.mark.parametrize(("height", "width"), [(7, 20), (20, 7)])
+def test_lattices_are_swept_along_their_longer_side(height: int, width: int) -> None:
+    edges = grid_edges(height, width, 8)
+    random = np.random.default_rng(0)
+    node, edge = random.normal(size=(height * width, 2)), random.normal(size=(len(edges), 2, 2))
+    swept = oracles.JunctionTree(height * width, edges, 2)
+    assert swept.treewidth == min(height, width) + 1
+    # Where nodes are numbered at random no sweep is of use.
+    number = random.permutation(height * width)
+    by_fill = oracles.JunctionTree(height * width, number[edges], 2)
+    assert by_fill.treewidth > swept.treewidth
+    shuffled = np.empty_like(node)
+    shuffled[number] = node
+    assert_close(swept.log_partition(node, edge), by_fill.log_partition(shuffled, edge), tolerance=1e-10)
+    np.testing.assert_allclose(
+        swept.marginals(node, edge).nodes, by_fill.marginals(shuffled, edge).nodes[number], rtol=1e-9
+    )
+    np.testing.assert_array_equal(swept.map_labels(node, edge)[0], by_fill.map_labels(shuffled, edge)[0][number])
+
+
+def test_the_treewidth_of_ten_rows_of_twelve_pixels_is_ten() -> None:
+    assert oracles.JunctionTree(120, grid_edges(10, 12), 4, table_budget=2**31).treewidth == 10
 
 
 def test_a_star_of_many_leaves_is_cheap() -> None:

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 
 from dualfield import ChainCRF, ChainCRFCV, fields, l2_path, penalty_path, solvers
-from dualfield.metrics import token_accuracy
+from dualfield.metrics import entity_f1_scorer, token_accuracy
 from tests.zoo import dense_sequences
 
 X, Y = dense_sequences(40, labels=3, columns=5, seed=5)
@@ -65,7 +65,11 @@ def test_scoring_may_be_any_function_of_labels() -> None:
     chosen = ChainCRFCV(l2s=[1.0, 1e6], cv=2, scoring=lambda true, predicted: -len(predicted), random_state=0).fit(X, Y)
     assert chosen.l2_ == 1.0  # the first of equals
     tags = [["B-X" if label else "O" for label in labels] for labels in Y]
-    assert ChainCRFCV(l2s=[1.0], cv=2, scoring="f1", random_state=0).fit(X, tags).score(X, tags) > 0.5
+    by_name = ChainCRFCV(l2s=[1.0], cv=2, scoring="f1", random_state=0).fit(X, tags)
+    assert by_name.score(X, tags) > 0.5
+    by_scorer = ChainCRFCV(l2s=[1.0], cv=2, scoring=entity_f1_scorer, random_state=0).fit(X, tags)
+    assert by_scorer.scores_.tolist() == by_name.scores_.tolist()
+    assert by_scorer.score(X, tags) == by_name.score(X, tags)
 
 
 def test_sample_weights_and_other_solvers_reach_training() -> None:

@@ -67,6 +67,18 @@ def test_grid_search_and_cross_validation_take_it(data: tuple[Any, Any]) -> None
     assert cross_val_score(GridCRF(), GridCRF().encode(pictures), np.array(labels), cv=3).min() > 0.4
 
 
+def test_images_of_different_sizes_are_cross_validated() -> None:
+    random = np.random.default_rng(0)
+    pictures = [random.normal(size=(4 + i, 5)) for i in range(6)]
+    labels = [(picture > 0).astype(int) for picture in pictures]
+    found = cross_val_predict(GridCRF(random_state=0), pictures, labels, cv=3)
+    assert [one.shape for one in found] == [one.shape for one in labels]
+    by_hand = GridCRF(random_state=0).fit(pictures[2:], labels[2:]).predict(pictures[:2])
+    for one, other in zip(found, by_hand, strict=False):
+        np.testing.assert_array_equal(one, other)
+    assert np.array(GridCRF(random_state=0).fit(pictures, labels).predict(pictures[:1] * 3)).shape == (3, 4, 5)
+
+
 def test_scikit_learn_finds_the_marginals_by_its_own_name(data: tuple[Any, Any]) -> None:
     X, y = data
     crf = GraphCRF(random_state=0).fit(X, y)

@@ -289,6 +289,32 @@ def test_the_number_of_threads_changes_no_prediction(data: tuple[Any, Any], n_jo
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("inference", ["junction_tree", "pseudo_likelihood"])
+def test_named_attributes_of_nodes_give_the_model_of_their_columns(inference: str, tmp_path: Path) -> None:
+    from sklearn.feature_extraction import DictVectorizer
+
+    words, random = ["cat", "dog", "runs", "sleeps"], np.random.default_rng(0)
+    X, y = [], []
+    for _ in range(12):
+        codes = random.integers(4, size=5)
+        X.append(([{"word": words[c], "length": len(words[c]) / 5} for c in codes], [(i, i + 1) for i in range(4)]))
+        y.append(["noun" if c < 2 else "verb" for c in codes])
+    columns = DictVectorizer(separator=":").fit([node for graph in X for node in graph[0]])
+    options: dict[str, Any] = {"inference": inference, "bias": True, "tol": 1e-8, "random_state": 0}
+    expected = GraphCRF(**options).fit([(columns.transform(nodes), edges) for nodes, edges in X], y)
+    crf = GraphCRF(**options).fit(X, y)
+    order = [crf.vocabulary_.index[name] for name in columns.get_feature_names_out()]
+    np.testing.assert_allclose(crf.node_weights_[order], expected.node_weights_, atol=1e-4)
+    crf.save(tmp_path / "model")
+    loaded = GraphCRF.load(tmp_path / "model")
+    assert loaded.vocabulary_ == crf.vocabulary_
+    new = [([{"word": "dog", "unseen": 3}, {"word": "runs"}], [(0, 1)])]
+    assert [labels.tolist() for labels in loaded.predict(new)] == [["noun", "verb"]]
+    assert [labels.tolist() for labels in crf.predict(crf.encode(new))] == [["noun", "verb"]]
+    with pytest.raises(TypeError, match="rows of numbers but the model was trained on named attributes"):
+        loaded.predict([(np.ones((1, 5)), [])])
+
+
 def test_encoded_graphs_give_the_same_model(data: tuple[Any, Any]) -> None:
     X, y = data
     plain, encoded = GraphCRF(random_state=0).fit(X, y), GraphCRF(random_state=0)

@@ -66,6 +66,38 @@ def test_void_pixels_of_images(tmp_path: Path) -> None:
         crf.score(X[:1], [np.full(y[0].shape, 255)])
 
 
+@pytest.mark.parametrize("form", [list, lambda labels: np.array(labels, dtype=object)])
+def test_none_is_void_too(form: Any) -> None:
+    X, y = partly_void()
+    without = [form([None if label == 255 else label for label in labels]) for labels in y]
+    crf = GraphCRF(random_state=0).fit(X, without)
+    expected = GraphCRF(ignore_label=255, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(crf.weights_, expected.weights_)
+    assert crf.classes_.dtype == expected.classes_.dtype
+    assert crf.score(X, without) == expected.score(X, y)
+    # Both at once: one label to ignore, and none at all.
+    mixed = [form([None if k % 2 and label == 255 else label for k, label in enumerate(labels)]) for labels in y]
+    both = GraphCRF(ignore_label=255, random_state=0).fit(X, mixed)
+    np.testing.assert_array_equal(both.weights_, expected.weights_)
+    assert both.score(X, mixed) == expected.score(X, y)
+
+
+def test_none_is_void_in_images_too() -> None:
+    X, y = halved_images()
+    void = [one.astype(object) for one in y]
+    void[0][0, 0] = void[2][1, 1] = None
+    rows = [one.tolist() for one in void]
+    numbers = [one.copy() for one in y]
+    numbers[0][0, 0] = numbers[2][1, 1] = 255
+    expected = GridCRF(ignore_label=255, random_state=0).fit(X, numbers)
+    for labels in (void, rows):
+        crf = GridCRF(random_state=0).fit(X, labels)
+        np.testing.assert_array_equal(crf.weights_, expected.weights_)
+        assert crf.score(X, labels) == expected.score(X, numbers)
+    with pytest.raises(ValueError, match="y has no known labels; give at least two nodes"):
+        GridCRF().fit(X[:1], [np.full(y[0].shape, None)])
+
+
 def test_where_nothing_is_void_nothing_changes() -> None:
     X, y = halved_images()
     crf = GridCRF(ignore_label=255, random_state=0).fit(X, y)

@@ -156,7 +156,7 @@ BAD_X: dict[str, tuple[Any, type[Exception], str]] = {
     "node features in a line": (second(np.ones(3), PATH), ValueError, r"node features of graph 1 .* shape \(3,\)"),
     "node features in a cube": (second(np.ones((3, 2, 1)), PATH), ValueError, "node features of graph 1 .* 2-D"),
     "ragged node features": (second([[1], [1, 2], [3]], []), ValueError, "node features of graph 1 have rows of diff"),
-    "words for node features": (second([["a", "b"]], []), TypeError, "node features of graph 1 are of dtype"),
+    "words for node features": (second([["a", "b"]], []), TypeError, "nodes of graph 1 have a list of strings each"),
     "complex node features": (second(1j * NODES, PATH), TypeError, "node features of graph 1 are of dtype complex"),
     "other width": (second(np.ones((3, 4)), PATH), ValueError, "graph 1 has 4 node features but graph 0 has 2"),
     "NaN": (second(replaced(np.nan), PATH), ValueError, "feature 1 of node 2 of graph 1 is nan"),
@@ -196,13 +196,52 @@ def test_bad_graphs_are_refused(kind: str) -> None:
     refuses(error, match, lambda: encode_graphs(bad))
 
 
-def test_dicts_of_nodes_are_refused_with_what_makes_numbers_of_them() -> None:
-    graph = ([{"word": "a"}, {"word": "b"}], [(0, 1)])
-    refuses(
-        TypeError,
-        "graph 1 are dicts; expected a row of numbers .*DictVectorizer",
-        lambda: encode_graphs([GOOD, graph]),
-    )
+def test_nodes_may_have_named_attributes() -> None:
+    dicts = [
+        ([{"word": "a", "size": 2.0}, {"word": "b"}], [(0, 1)]),
+        ([{"word": "b", "in": ["x", "y"]}, {}, {"size": 0.5}], []),
+    ]
+    graphs = encode_graphs(dicts)
+    assert graphs.vocabulary is not None
+    assert graphs.vocabulary.names == ["word:a", "size", "word:b", "in:x", "in:y"]
+    rows = np.array([[1, 2, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 1, 1, 1], [0, 0, 0, 0, 0], [0, 0.5, 0, 0, 0]])
+    assert written_out(graphs) == written_out(encode_graphs([(rows[:2], [(0, 1)]), (rows[2:], [])]))
+    assert graphs[1].vocabulary is graphs.with_nodes(np.arange(5) > 1).vocabulary is graphs.vocabulary
+    later = encode_graphs([([{"word": "b", "new": 1}, {"size": 1}], [(1, 0)])], 5, 0, graphs.vocabulary)
+    assert later.indices.tolist() == [2, 1]
+    strings = encode_graphs([([[], ["p", "q"], {"q"}], [(0, 2)]), ([("p",)], [])])
+    assert (strings.indptr.tolist(), strings.indices.tolist()) == ([0, 0, 2, 3, 4], [0, 1, 1, 0])
+
+
+NAMES = encode_graphs([([{"a": 1}, {"b": 1}], [(0, 1)])])
+
+
+@pytest.mark.parametrize(
+    ("X", "model", "message"),
+    [
+        (
+            [GOOD, ([{"a": 1}, {"b": 1}], [])],
+            (),
+            "the nodes of graph 1 have a dict each but those of graph 0 have a row of",
+        ),
+        ([([{"a": 1}, ["b"]], [])], (), "node 1 of graph 0 is of type list but the nodes before it have a dict each"),
+        ([([["a"], 3], [])], (), "node 1 of graph 0 is of type int but the nodes before it have a list of strings"),
+        ([([{"a": 1}], []), ([{"a": object()}], [])], (), "^node 0 of graph 1: the value at key 'a' is of type object"),
+        ([([["a"], ["a", 2]], [])], (), "^node 1 of graph 0 has the attribute 2 of type int"),
+        ([([{"a": np.nan}], [])], (), "^attribute 'a' at node 0 of graph 0 has the value nan"),
+        (
+            [GOOD],
+            (2, 0, NAMES.vocabulary),
+            "graph 0 have rows of numbers but the model was trained on named attributes",
+        ),
+        ([([{"a": 1}], [])], (2, 0), "graph 0 have named attributes but the model was trained on rows of numbers"),
+        (NAMES, (2, 0), "the encoded graphs have named attributes but the model was trained on rows of numbers"),
+        (encode_graphs([([{"b": 1}, {"a": 1}], [])]), (2, 0, NAMES.vocabulary), "have other attributes than the model"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused_with_their_place(X: Any, model: tuple[Any, ...], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        encode_graphs(X, *model)
 
 
 def test_widths_must_be_those_of_the_model() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -203,6 +204,23 @@ def test_constant_columns_are_only_shifted() -> None:
     standard = Standard.of([np.array([[1e6, 2.0], [1e6, 4.0]], np.float32)])
     assert standard.factor.tolist() == [1.0, 1.0]
     assert standard.shift.tolist() == [1e6, 3.0]
+
+
+@pytest.mark.parametrize("solver", ["oeg", "lbfgs"])
+def test_a_run_that_large_columns_kept_from_tol_says_so(solver: str) -> None:
+    random = np.random.default_rng(0)
+    X = [random.normal(size=(6, 5)) * [1, 1, 900, 1, 1] for _ in range(30)]
+    y = [(x[:, 0] + random.normal(size=6) > 0).astype(int).tolist() for x in X]
+    rows, codes = np.concatenate(X), np.concatenate(y)
+    told = r"raise max_passes or tol\. Column 2 is [89]\d\d times as large as most, which slows .* standardize=True"
+    beside = encode([[["w"]] * 6] * 30).with_dense(X)
+    for field in (fields.Chain(X, y), fields.Chain(beside, y), fields.Multiclass(rows, codes)):
+        assert re.search(told, solve(field, solver, tol=1e-9, max_passes=5).message)
+    even = [x / [1, 1, 900, 1, 1] for x in X]
+    scaled = fields.Chain(X, y, standardize=True)
+    for field in (fields.Chain(even, y), fields.Multiclass(np.concatenate(even), codes), scaled):
+        message = solve(field, solver, tol=1e-12, max_passes=2).message
+        assert message.endswith("raise max_passes or tol."), message
 
 
 def test_standardize_says_what_it_needs() -> None:

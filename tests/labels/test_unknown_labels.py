@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_score
 
-from dualfield import ChainCRF, ChainCRFCV
+from dualfield import ChainCRF, ChainCRFCV, GraphCRF, SoftmaxRegression
 from dualfield.labels import EncodedLabels
 from dualfield.labels.unknown_labels import filled, only_known, with_unknown
 from dualfield.metrics import token_accuracy
@@ -80,12 +80,27 @@ def test_cross_validation_leaves_them_out_too() -> None:
 
 
 def test_minus_one_hundred_is_not_learnt_in_silence() -> None:
-    with pytest.warns(UserWarning, match=r"y has the label -100, which is learnt .* set ignore_label=-100"):
+    with pytest.warns(UserWarning, match=r"y has the label -100, which is learnt .* set ignore_label=-100") as caught:
         ChainCRF(random_state=0).fit(X, MASKED)
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ChainCRF(random_state=0).fit(X, TRUTH)
         ChainCRF(ignore_label=-100, random_state=0).fit(X, TRUTH)
+
+
+def test_nor_is_it_on_graphs_and_points() -> None:
+    nodes, edges = RANDOM.normal(size=(4, 2)), [(0, 1), (1, 2), (2, 3)]
+    told = r"y has the label -100, which is learnt like any other; .* unknown labels, "
+    with pytest.warns(UserWarning, match=told + "set ignore_label=-100") as caught:
+        GraphCRF().fit([(nodes, edges)], [[0, 1, -100, 1]])
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=told + "leave these rows out") as caught:
+        SoftmaxRegression().fit(nodes, [0, 1, -100, 1])
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GraphCRF(ignore_label=-100).fit([(nodes, edges)], [[0, 1, -100, 1]])
 
 
 def test_partial_fit_refuses_an_ignored_label() -> None:
@@ -128,6 +143,16 @@ def test_a_batch_that_seems_padded_is_refused_with_the_way_out() -> None:
         len(labels) for labels in crf.predict([x[:length] for x, length in zip(padded, lengths, strict=True)])
     ] == lengths
     assert [len(labels) for labels in crf.predict(list(padded))] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("filling", [-1, -100.0])
+def test_other_fillings_of_a_batch_are_refused_too(filling: float) -> None:
+    batch = RANDOM.normal(size=(3, 4, 2)) + 3.0
+    batch[2, 1:] = filling
+    sentence = rf"sequence 2 ends in rows of {filling:g} from position 1 on, .* or list\(X\) if {filling:g} is a value"
+    with pytest.raises(ValueError, match=sentence):
+        ChainCRF().fit(batch, [[0, 1, 0, 1]] * 3)
+    ChainCRF().fit(batch[..., :1], [[0, 1, 0, 1]] * 3)  # one column may well end so
 
 
 def test_zeros_within_a_sequence_are_data() -> None:

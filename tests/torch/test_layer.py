@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import product
 from typing import Any
 
@@ -210,6 +211,30 @@ def test_state_dict_has_three_keys_whatever_the_options() -> None:
     crf = layer(labels=LABELS, constraints="bio", ignore_index=-100)
     assert sorted(crf.state_dict()) == ["end_transitions", "start_transitions", "transitions"]
     assert repr(crf) == "CRF(num_tags=3)"
+
+
+def test_what_is_forbidden_outlives_memory_without_content() -> None:
+    crf = layer(labels=LABELS, constraints="bio")
+    with torch.device("meta"):
+        later = CRF(K, labels=LABELS, constraints="bio")
+    later = later.to_empty(device="cpu")
+    later.load_state_dict(crf.state_dict())
+    emissions = torch.randn(6, 4, K)
+    assert later.decode(emissions) == crf.decode(emissions)
+    torch.testing.assert_close(later.log_partition(emissions), crf.log_partition(emissions))
+    assert not list(crf.buffers())
+    copied = copy.deepcopy(crf).double()
+    torch.testing.assert_close(copied.log_partition(emissions).float(), crf.log_partition(emissions))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning", "ignore:.*torch.jit:FutureWarning")
+@pytest.mark.parametrize("constraints", [None, "bio"])
+def test_a_scripted_layer_gives_the_same(constraints: Any) -> None:
+    crf = layer(batch_first=True, labels=LABELS, constraints=constraints)
+    scripted = torch.jit.script(crf)
+    emissions, tags = torch.randn(2, 5, K), torch.tensor([[0, 1, 2, 2, 0], [2, 2, 0, 1, 1]])
+    torch.testing.assert_close(scripted(emissions, tags), crf(emissions, tags))
+    assert scripted.decode(emissions) == crf.decode(emissions)
 
 
 def test_samples_follow_the_generator_of_pytorch() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
@@ -19,7 +18,7 @@ from dualfield.fields import Chain, PartitionedChain
 from dualfield.labels import Constraints, with_unknown
 from dualfield.labels.given_costs import costs_of_plain, plain_costs
 from dualfield.labels.tags import Scheme
-from dualfield.labels.unknown_labels import MASKING_LABEL
+from dualfield.labels.unknown_labels import warn_of_masking_label
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
 from dualfield.partitions import PartitionedData
@@ -235,13 +234,7 @@ class ChainCRF(ChainParameters, ChainModel):
             field = Chain.of_spec(
                 spec, self._shown(X), with_unknown(y, self.ignore_label), sample_weight, allowed, **costs
             )
-        if field.classes.dtype.kind == "i" and MASKING_LABEL in field.classes:
-            warnings.warn(
-                f"y has the label {MASKING_LABEL}, which is learnt like any other; where it stands for unknown labels, "
-                f"set ignore_label={MASKING_LABEL}.",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_of_masking_label(field.classes, calls=2)
         return field
 
     def partial_fit(

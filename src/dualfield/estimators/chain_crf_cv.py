@@ -18,7 +18,7 @@ from dualfield.features import Encoded, encode
 from dualfield.labels import Constraints, with_unknown
 from dualfield.labels.tags import Scheme
 from dualfield.labels.unknown_labels import only_known
-from dualfield.metrics import chunk_scores, token_accuracy
+from dualfield.metrics import chunk_scores, entity_f1_scorer, token_accuracy
 from dualfield.models.chain_answers import Entity
 from dualfield.random_state import check_random_state
 from dualfield.reporting.training import counted_sequences, fits_shown, warn_of_shortfall
@@ -244,12 +244,12 @@ class ChainCRFCV(ChainParameters):
         return hasattr(self, "best_estimator_")
 
 
-def _measure(scoring: Scoring) -> Callable[[Any, Any], float]:
+def _measure(scoring: Any) -> Callable[[Any, Any], float]:
     """The score that is asked for, over the positions whose labels are known."""
     if scoring == "accuracy":
-        return lambda true, predicted: token_accuracy(*only_known(true, predicted))
-    if scoring == "f1":
-        return lambda true, predicted: chunk_scores(*only_known(true, predicted)).f1
+        return token_accuracy
+    if scoring == "f1" or scoring is entity_f1_scorer:  # which GridSearchCV takes for the same
+        return lambda true, predicted: chunk_scores(true, predicted).f1
     if callable(scoring):
         return lambda true, predicted: scoring(*only_known(true, predicted))
     raise ValueError(f"scoring must be 'accuracy', 'f1' or a function of (true, predicted); got {scoring!r}.")

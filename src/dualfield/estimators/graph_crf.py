@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dualfield.answers import Answers
 from dualfield.estimators.graph_model import GraphModel, cut_nodes
-from dualfield.features import EncodedGraphs, encode_graphs
+from dualfield.features import EncodedGraphs, Vocabulary, encode_graphs
 from dualfield.fields.graph import TABLE_BUDGET
 from dualfield.solvers import Solver
 
@@ -29,9 +29,9 @@ class GraphCRF(GraphModel):
 
     With exact inference it stops when the result is *proven* to be within ``tol`` (relative) of the minimum.
     ``X`` is a list of ``(node_features, edges)`` or ``(node_features, edges, edge_features)``: an array or sparse
-    matrix with a row per node, pairs of node numbers, an array with a row per edge. A fourth part may list cliques, of
-    three nodes and more, which then add ``Σ_C V_{|C|}[y_C]`` to the score, one tensor V for each size; they need exact
-    inference.
+    matrix with a row per node, or a list of a dict or a list of strings per node, as for :class:`ChainCRF`; pairs of
+    node numbers; an array with a row per edge. A fourth part may list cliques, of three nodes and more, which then add
+    ``Σ_C V_{|C|}[y_C]`` to the score, one tensor V for each size; they need exact inference.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ class GraphCRF(GraphModel):
     warm_start : bool
         Keep the solver's state and go on from it when ``fit`` is called again with the same data.
     ignore_label : str, int or None
-        Nodes of this label, such as void pixels, are left out: of training with their edges, and of ``score``.
+        Nodes of this label, such as void pixels, are left out: of training with their edges, and of ``score``. So are
+        nodes whose label is None.
 
     Attributes
     ----------
@@ -86,6 +87,8 @@ class GraphCRF(GraphModel):
         The labels, sorted.
     node_weights_, edge_weights_, bias_ : arrays, shapes (d, K), (De, K, K), (K,)
         The weights w, W, and b.
+    vocabulary_ : Vocabulary or NumberedColumns
+        What the rows of ``node_weights_`` are of: named attributes, or columns.
     layout_ : GraphLayout
         Which weights exist, and where in ``weights_``, the vector that was trained.
     solution_ : Solution
@@ -145,7 +148,8 @@ class GraphCRF(GraphModel):
         return encode_graphs(X)
 
     def _later_data(self, X: Any) -> EncodedGraphs:
-        return encode_graphs(X, self.layout_.n_attributes, self.layout_.n_edge_features)
+        names = self.vocabulary_ if isinstance(self.vocabulary_, Vocabulary) else None
+        return encode_graphs(X, self.layout_.n_attributes, self.layout_.n_edge_features, names)
 
     def _cut(self, flat: npt.NDArray[Any], data: EncodedGraphs) -> list[npt.NDArray[Any]]:
         return cut_nodes(flat, data)

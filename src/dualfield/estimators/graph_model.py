@@ -18,11 +18,12 @@ from dualfield.estimators.contract import StructuredEstimator
 from dualfield.estimators.smoothing import default_edge_l2, warn_of_smoothing
 from dualfield.estimators.training import check_parameters, train
 from dualfield.estimators.void_nodes import Labelled, codes_and_void, without_void
-from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding
+from dualfield.features import EncodedGraphs, EncodedGrids, GridEncoding, NumberedColumns, Vocabulary
 from dualfield.fields import Graph, PseudoLikelihood
 from dualfield.fields.base import Choice
 from dualfield.fields.graph import GraphInference
 from dualfield.given_numbers import check_integer
+from dualfield.labels.unknown_labels import warn_of_masking_label
 from dualfield.memory import check_labellings
 from dualfield.models import GraphLayout, graph_file
 from dualfield.models.model_file import Arrays
@@ -62,6 +63,7 @@ class GraphModel(StructuredEstimator, StoredModel):
     ignore_label: str | int | None
 
     classes_: npt.NDArray[Any]
+    vocabulary_: Vocabulary | NumberedColumns
     layout_: GraphLayout
     weights_: npt.NDArray[np.float64]
     solution_: Solution
@@ -144,6 +146,8 @@ class GraphModel(StructuredEstimator, StoredModel):
                 why = "exact inference passes the budget and 'trw' would take long, so this is the pseudo-likelihood"
                 field.default_solver = Choice(name, f"{why}, and {reason}")
 
+        warn_of_masking_label(field.classes)
+
         def weights() -> npt.ArrayLike | None:
             if start is not None or field.convex:
                 return start
@@ -151,6 +155,7 @@ class GraphModel(StructuredEstimator, StoredModel):
 
         self.solution_ = train(self, field, callbacks, weights)
         self.classes_, self.layout_, self.weights_ = field.classes, field.layout, self.solution_.weights
+        self.vocabulary_ = graphs.vocabulary or NumberedColumns(graphs.n_attributes)
         if isinstance(data, EncodedGrids):
             self._take_encoding(data.encoding)
         if self.solution_.status == "converged" and not (isinstance(field, Graph) and field.exact):
@@ -173,7 +178,8 @@ class GraphModel(StructuredEstimator, StoredModel):
 
     def _stored(self) -> tuple[npt.NDArray[np.float64], Arrays, dict[str, Any]]:
         description = graph_file.description_of(self.layout_, getattr(self, "encoding_", None))
-        return self.weights_, {}, {"parameters": self._plain_parameters(), **description}
+        names = self.vocabulary_.to_bytes_arrays() if isinstance(self.vocabulary_, Vocabulary) else {}
+        return self.weights_, dict(names), {"parameters": self._plain_parameters(), **description}
 
     @classmethod
     def _of_contents(cls, contents: Contents) -> Self:
@@ -181,6 +187,7 @@ class GraphModel(StructuredEstimator, StoredModel):
         crf._inference()  # refuses what predicting would refuse
         crf._check_prediction()
         crf.layout_ = graph_file.layout_of(contents)
+        crf.vocabulary_ = graph_file.vocabulary_of(contents, crf.layout_)
         encoding = graph_file.encoding_of(contents, crf.layout_)
         if encoding is not None:
             crf._take_encoding(encoding)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.answers import Answers
 from dualfield.estimators.graph_model import GraphModel, cut_nodes
 from dualfield.features import EncodedGrids, GridEncoding, encode_grids
 from dualfield.features.graphs.encoded_grids import check_grid_parameters
@@ -107,6 +108,14 @@ table_budget, damping, max_sweeps, inference_tol, warm_start, ignore_label
         if edge_features is not None and self.edge_features is not None:
             raise ValueError(f"edge features came with the images but edge_features={self.edge_features!r}.")
         return encode_grids(X, self.neighbours, self.edge_features if edge_features is None else edge_features)
+
+    def predict(self, X: Any) -> list[npt.NDArray[Any]]:
+        """The labels of each image, an array of its height and width; ``prediction`` says by which rule.
+
+        Where sizes differ the list is, to NumPy and so to ``cross_val_predict``, a one-dimensional array of arrays.
+        """
+        labels = super().predict(X)
+        return labels if len({one.shape for one in labels}) <= 1 else Answers(labels)
 
     def _training_data(self, X: Any) -> EncodedGrids:
         check_grid_parameters(self.neighbours, self.edge_features)

@@ -19,6 +19,7 @@ from dualfield.fields import Multiclass
 from dualfield.fields.multiclass import compile_rows, sorted_labels
 from dualfield.labels.costs import label_weights
 from dualfield.labels.given_costs import costs_of_plain, plain_costs
+from dualfield.labels.unknown_labels import warn_of_masking_label
 from dualfield.models.model_file import Arrays
 from dualfield.models.schema import Contents
 from dualfield.models.stored_model import StoredModel, solution_of
@@ -139,6 +140,7 @@ class SoftmaxRegression(ClassifierMixin, Estimator, BaseEstimator, StoredModel):
             sample_weight = label_weights(self.class_weight, classes, codes)[codes] * (1.0 if given is None else given)
         options = {"bias": self.bias, "l1": self.l1, "standardize": self.standardize}
         field = Multiclass(X, y, self.l2, sample_weight=sample_weight, **options)
+        warn_of_masking_label(field.classes, "leave these rows out")
         self.solution_ = train(self, field)
         self.classes_ = field.classes
         d, k = X.shape[1], len(self.classes_)

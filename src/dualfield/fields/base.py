@@ -79,6 +79,11 @@ class Field(ABC):
         """The number of training structures."""
         return int(self.core.blocks)
 
+    @property
+    def obstacle(self) -> str:
+        """What slows training on this problem, and the way out, in a sentence; asked for where tol was not reached."""
+        return ""
+
     def __repr__(self) -> str:
         *first, last = [counted(count, noun) for noun, count in self._sizes().items()]
         penalties = f"l1={self.l1:g}, l2={self.l2:g}" if self.l1 > 0 else f"l2={self.l2:g}"

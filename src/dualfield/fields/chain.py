@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.core_arrays import check_sample_weight, frozen
 from dualfield.features import DenseEncoded, Encoded, NumberedColumns, Vocabulary, encode
-from dualfield.features.sequences.dense import Standard
+from dualfield.features.sequences.dense import DenseColumns, Standard, uneven_scale
 from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_label_count
 from dualfield.labels import check_costs, cost_matrix, encode_allowed, encode_partial_labels, resolve_constraints
 from dualfield.models.chain_layout import ChainLayout
@@ -248,6 +248,12 @@ class Chain(Field):
         """Say "exact", or "none" for partial labels."""
         return ("exact", "") if self.convex else ("none", "with partial labels the objective is not convex")
 
+    @property
+    def obstacle(self) -> str:
+        """A column that is much larger than most, and that columns can be standardised."""
+        columns = _dense_columns(self.encoded, self.layout)
+        return "" if columns is None or self.standard is not None else uneven_scale(columns.arrays)
+
     def _sizes(self) -> dict[str, int]:
         shown = {"sequence": len(self.encoded), "position": self.encoded.n_positions, "label": len(self.classes)}
         return {**shown, "weight": self.dimension}
@@ -275,9 +281,13 @@ class Chain(Field):
         ]
 
 
+def _dense_columns(encoded: Encoded, layout: ChainLayout) -> DenseColumns | None:
+    return encoded.columns if isinstance(encoded, DenseEncoded) and layout.rows is None else encoded.dense
+
+
 def _standard(encoded: Encoded, layout: ChainLayout) -> Standard:
     """How the dense columns of sequences are standardised, or why there are none to be."""
-    columns = encoded.columns if isinstance(encoded, DenseEncoded) and layout.rows is None else encoded.dense
+    columns = _dense_columns(encoded, layout)
     if columns is None:
         raise ValueError(
             "standardize=True is for dense columns, and X has none; give floating arrays with few zeros and "

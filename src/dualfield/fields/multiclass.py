@@ -13,7 +13,7 @@ from scipy import sparse
 from dualfield import _core
 from dualfield.core_arrays import as_numbers, check_sample_weight, contiguous, frozen
 from dualfield.features.sequences.arrays import is_mostly_nonzero
-from dualfield.features.sequences.dense import Standard
+from dualfield.features.sequences.dense import Standard, uneven_scale
 from dualfield.fields.base import EXACT, Choice, Field, check_l1, check_l2
 from dualfield.fields.distinct_rows import distinct_dense_rows, distinct_rows
 
@@ -96,6 +96,11 @@ class Multiclass(Field):
     def rows(self) -> Any:
         """The distinct points as a CSR matrix, in the order of the blocks; made anew of dense ones."""
         return self._points if self.chosen is None else sparse.csr_matrix(self._points[self.chosen], dtype=np.float64)
+
+    @property
+    def obstacle(self) -> str:
+        """A column that is much larger than most, and that columns can be standardised."""
+        return uneven_scale([self._points]) if self.chosen is not None and self.standard is None else ""
 
     def with_l2(self, l2: float) -> Multiclass:
         """The same points under another penalty."""

@@ -6,6 +6,7 @@ unknown label: the loss sums over all labels that it may have.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
@@ -15,9 +16,23 @@ import numpy.typing as npt
 
 from dualfield.labels.encoded_labels import EncodedLabels
 
-__all__ = ["MASKING_LABEL", "filled", "only_known", "with_unknown"]
+__all__ = ["filled", "only_known", "warn_of_masking_label", "with_unknown"]
 
-MASKING_LABEL = -100  # what other libraries' losses leave out
+_MASKING_LABEL = -100  # what other libraries' losses leave out
+
+
+def warn_of_masking_label(classes: npt.NDArray[Any], way_out: str = "set ignore_label=-100", calls: int = 1) -> None:
+    """Tell whoever calls ``fit`` that −100, which stands for no label elsewhere, is among the labels to be learnt.
+
+    ``calls``: how many there are from ``fit`` to this one.
+    """
+    if classes.dtype.kind == "i" and _MASKING_LABEL in classes:
+        warnings.warn(
+            f"y has the label {_MASKING_LABEL}, which is learnt like any other; where it stands for unknown labels, "
+            f"{way_out}.",
+            UserWarning,
+            stacklevel=2 + calls,
+        )
 
 
 def with_unknown(y: Any, ignore_label: str | int | None) -> Any:
@@ -77,7 +92,7 @@ def only_known(true: Iterable[Any], predicted: Iterable[Any]) -> tuple[list[Any]
     ([['A'], ['B']], [['A'], ['A']])
     """
     true, predicted = list(true), list(predicted)
-    if None not in chain.from_iterable(labels for labels in true if isinstance(labels, list | tuple)):
+    if not any(label is None for label in chain.from_iterable(true)):
         return true, predicted
     kept = [[t for t, label in enumerate(labels) if label is not None] for labels in true]
     pairs = [list(zip(true, kept, strict=True)), list(zip(predicted, kept, strict=True))]

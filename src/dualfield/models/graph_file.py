@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dualfield.features import GridEncoding
+from dualfield.features import GridEncoding, NumberedColumns, Vocabulary
 from dualfield.features.graphs.encoded_grids import check_grid_parameters
 from dualfield.models.graph_layout import GraphLayout
 from dualfield.models.schema import Contents
 
-__all__ = ["description_of", "encoding_of", "layout_of"]
+__all__ = ["description_of", "encoding_of", "layout_of", "vocabulary_of"]
 
 
 def description_of(layout: GraphLayout, encoding: GridEncoding | None) -> dict[str, Any]:
@@ -30,6 +30,16 @@ def layout_of(contents: Contents) -> GraphLayout:
         raise ValueError("its layout is damaged")
     contents.check_weights(layout.dimension)
     return layout
+
+
+def vocabulary_of(contents: Contents, layout: GraphLayout) -> Vocabulary | NumberedColumns:
+    """The names of the attributes of nodes, or their number where the file has no names."""
+    if "vocabulary_text" not in contents.parts and "vocabulary_offsets" not in contents.parts:
+        return NumberedColumns(layout.n_attributes)
+    names = Vocabulary.from_arrays(contents.array("vocabulary_text"), contents.array("vocabulary_offsets"))
+    if len(names) != layout.n_attributes:
+        raise ValueError(f"it should have {layout.n_attributes} names of attributes but has {len(names)}")
+    return names
 
 
 def encoding_of(contents: Contents, layout: GraphLayout) -> GridEncoding | None:

@@ -35,11 +35,13 @@ class ExactMarginals(NamedTuple):
 
 
 class JunctionTree:
-    """The cliques of a graph by min-fill elimination, and exact inference on them.
+    """The cliques of a graph, and exact inference on them.
 
     A graph of V nodes with K labels has the distribution
     ``p(y) ∝ exp(Σ_v node[v, y_v] + Σ_e edge_e[y_s, y_t])``, its edges ``e = (s, t)`` directed as given. Inference costs
-    ``K^(treewidth + 1)`` for each clique; the tree is made once and serves any potentials.
+    ``K^(treewidth + 1)`` for each clique; the tree is made once and serves any potentials. Nodes are eliminated by
+    min-fill, or where that makes smaller tables in the order of their numbers, or of the columns of a lattice that is
+    numbered row by row.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dualfield.features import Encoded, Vocabulary
 from dualfield.inspection import explain
 from dualfield.labels import encode_labels
+from dualfield.labels.unknown_labels import with_unknown
 from dualfield.metrics import Score
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Mistake:
 def score_sequences(crf: ChainModel, X: Any, y: Any, words: Sequence[Sequence[str]] | None) -> Scored:
     """Encode, check and predict."""
     encoded = crf.encode(X)
-    y = [list(labels) for labels in y]
+    y = [list(labels) for labels in with_unknown(y, getattr(crf, "ignore_label", None))]  # unknown ones are refused
     _, true_codes = encode_labels(y, encoded.lengths, crf.classes_)
     shown = words_of(X, encoded) if words is None else _checked_words(words, encoded)
     predicted = crf.predict(encoded)

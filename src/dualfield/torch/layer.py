@@ -63,6 +63,9 @@ class CRF(nn.Module):
     """
 
     ignore_index: int | None
+    forbidden_start: Tensor | None
+    forbidden_transition: Tensor | None
+    forbidden_end: Tensor | None
 
     def __init__(
         self,
@@ -87,10 +90,12 @@ class CRF(nn.Module):
         self.start_transitions = nn.Parameter(torch.empty(num_tags))
         self.end_transitions = nn.Parameter(torch.empty(num_tags))
         self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
+        # No buffers: those of a model that is made without memory and then filled from a file, as Hugging Face's
+        # from_pretrained does, would be left with what the memory held.
         rules = self._rules(constraints)
-        for name, part in (("start", "begin"), ("transition", "transitions"), ("end", "end")):
-            forbidden = None if rules is None else torch.from_numpy(~getattr(rules, part))
-            self.register_buffer(f"forbidden_{name}", forbidden, persistent=False)
+        self.forbidden_start = None if rules is None else torch.from_numpy(~rules.begin)
+        self.forbidden_transition = None if rules is None else torch.from_numpy(~rules.transitions)
+        self.forbidden_end = None if rules is None else torch.from_numpy(~rules.end)
         self.reset_parameters()
 
     def _rules(self, constraints: Any) -> Constraints | None:
@@ -107,6 +112,16 @@ class CRF(nn.Module):
                 f"CRF: constraints speak of {len(names)} labels; expected {self.num_tags}, one for each tag."
             )
         return resolve_constraints(constraints, np.asarray(names))
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "CRF":
+        """Where PyTorch moves or converts the parameters: what is forbidden follows them to their device."""
+        super()._apply(fn, recurse)
+        device = self.transitions.device
+        if device.type != "meta":
+            for name in ("forbidden_start", "forbidden_transition", "forbidden_end"):
+                forbidden = getattr(self, name)
+                setattr(self, name, forbidden if forbidden is None else forbidden.to(device))
+        return self
 
     def reset_parameters(self) -> None:
         """Draw the parameters uniformly from −0.1 to 0.1."""
@@ -276,12 +291,9 @@ class CRF(nn.Module):
         double = emissions.dtype == torch.float64 or transitions.dtype == torch.float64
         dtype = torch.float64 if double else torch.float32
         emissions, start, transitions, end = emissions.to(dtype), start.to(dtype), transitions.to(dtype), end.to(dtype)
-        if self.forbidden_start is not None:
-            start = start.masked_fill(self.forbidden_start, -float("inf"))
-        if self.forbidden_transition is not None:
-            transitions = transitions.masked_fill(self.forbidden_transition, -float("inf"))
-        if self.forbidden_end is not None:
-            end = end.masked_fill(self.forbidden_end, -float("inf"))
+        start = _without(start, self.forbidden_start)
+        transitions = _without(transitions, self.forbidden_transition)
+        end = _without(end, self.forbidden_end)
         if not self.batch_first:
             emissions = emissions.transpose(0, 1)
             mask = mask if mask is None else mask.t()
@@ -312,3 +324,10 @@ class CRF(nn.Module):
                 "the first two dimensions of emissions and mask must match, "
                 f"got {(shape[0], shape[1])} and {(mask.shape[0], mask.shape[1])}"
             )
+
+
+def _without(potentials: Tensor, forbidden: Tensor | None) -> Tensor:
+    """The potentials, -inf where forbidden; Hugging Face's ``device_map`` moves parameters alone."""
+    if forbidden is None:
+        return potentials
+    return potentials.masked_fill(forbidden.to(potentials.device), -float("inf"))

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from dualfield.core_arrays import contiguous, frozen
 from dualfield.features.graphs.cliques import Cliques
+from dualfield.features.vocabulary import Vocabulary
 from dualfield.nested import (
     GRAPHS,
     Key,
@@ -61,6 +62,8 @@ class EncodedGraphs:
         None means one feature of value 1 at every edge.
     cliques : Cliques or None
         Cliques of three nodes and more that have a potential of their own.
+    vocabulary : Vocabulary or None
+        The names of the attributes; None where they are the columns of arrays.
 
     Raises
     ------
@@ -87,6 +90,7 @@ class EncodedGraphs:
     ends: npt.NDArray[np.int32]
     edge_features: npt.NDArray[np.float64] | None
     cliques: Cliques | None = None
+    vocabulary: Vocabulary | None = None
 
     def __post_init__(self) -> None:
         for name in ("offsets", "indptr", "edge_offsets"):
@@ -98,6 +102,8 @@ class EncodedGraphs:
         check_offsets(self.offsets, self.n_nodes, GRAPHS)
         check_entries(self.indptr, self.indices, self.n_attributes, GRAPHS)
         check_values(self.values, len(self.indices))
+        if self.vocabulary is not None and len(self.vocabulary) != self.n_attributes:
+            raise ValueError(f"there are {self.n_attributes} attributes but {len(self.vocabulary)} names.")
         if np.asarray(self.ends).shape != (len(self.ends), 2):
             raise ValueError(f"ends must have shape (edges, 2); found {np.asarray(self.ends).shape}.")
         ends = integers("ends", np.asarray(self.ends).ravel(), np.int64).reshape(-1, 2)
@@ -160,6 +166,7 @@ class EncodedGraphs:
             self.ends[edges],
             None if self.edge_features is None else self.edge_features[edges],
             None if self.cliques is None else self.cliques[chosen],
+            self.vocabulary,
         )
 
     def with_nodes(self, kept: npt.NDArray[np.bool_]) -> EncodedGraphs:
@@ -194,6 +201,7 @@ class EncodedGraphs:
             bounds_of(n_edges),
             rank[nodes[edges]] - firsts[graph_of[edges]][:, np.newaxis],
             None if self.edge_features is None else self.edge_features[edges],
+            vocabulary=self.vocabulary,
         )
 
 

@@ -12,8 +12,10 @@ from scipy import sparse
 
 from dualfield.features.graphs.cliques import encode_cliques
 from dualfield.features.graphs.encoded_graphs import EncodedGraphs, check_edges
+from dualfield.features.graphs.named_nodes import are_named, check_naming, encode_named
 from dualfield.features.sequences.arrays import stack_matrices
-from dualfield.features.vocabulary import NumberedColumns
+from dualfield.features.sequences.encoded import Encoded
+from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.labels.encoded_labels import encode_labels
 from dualfield.nested import GRAPHS, IMAGES, bounds_of
 
@@ -22,8 +24,13 @@ __all__ = ["EncodedGraphs", "encode_graph_labels", "encode_graphs", "stack_graph
 _EXPECTED_GRAPH = "a tuple (node_features, edges), perhaps with edge_features and cliques after them"
 
 
-def encode_graphs(X: Any, n_attributes: int | None = None, n_edge_features: int | None = None) -> EncodedGraphs:
-    """Encode graphs given as tuples of arrays.
+def encode_graphs(
+    X: Any,
+    n_attributes: int | None = None,
+    n_edge_features: int | None = None,
+    vocabulary: Vocabulary | None = None,
+) -> EncodedGraphs:
+    """Encode graphs given as tuples of node features and edges.
 
     Parameters
     ----------
@@ -31,7 +38,8 @@ def encode_graphs(X: Any, n_attributes: int | None = None, n_edge_features: int 
         Each graph is ``(node_features, edges)``, ``(node_features, edges, edge_features)``, or ``(node_features, edges,
         edge_features, cliques)``:
 
-        * ``node_features``, a 2-D array or scipy sparse matrix with a row per node, at least one;
+        * ``node_features``, a 2-D array or scipy sparse matrix with a row per node, at least one; or a list of a dict
+          or a list of strings per node, as for sequences, for all graphs or none;
         * ``edges``, integers of shape (edges, 2), each a pair of node numbers from 0; no loops, and no pair twice,
           in whichever order. May be empty, and nodes may be without edges;
         * ``edge_features``, a 2-D array with a row per edge, or None. All graphs that have edges have them, or none;
@@ -41,6 +49,8 @@ def encode_graphs(X: Any, n_attributes: int | None = None, n_edge_features: int 
         An :class:`EncodedGraphs` is returned as it is, if its widths are the ones asked for.
     n_attributes, n_edge_features : int, optional
         The widths to insist on, as learnt in training; 0 edge features stands for none.
+    vocabulary : Vocabulary, optional
+        The names of attributes to use, as learnt in training; others are ignored.
 
     Returns
     -------
@@ -58,19 +68,34 @@ def encode_graphs(X: Any, n_attributes: int | None = None, n_edge_features: int 
     >>> graphs = encode_graphs([(np.ones((4, 2)), square, np.arange(4.0).reshape(4, 1))])
     >>> graphs.n_attributes, graphs.n_edge_features, graphs.ends[3].tolist()
     (2, 1, [3, 0])
+    >>> encode_graphs([([{"word": "a"}, {"word": "b"}], [(0, 1)])]).vocabulary.names
+    ['word:a', 'word:b']
     """
     if isinstance(X, EncodedGraphs):
+        if n_attributes is not None:
+            check_naming(X.vocabulary is not None, vocabulary, "the encoded graphs have")
+            if X.vocabulary != vocabulary:
+                raise ValueError(
+                    "the encoded graphs have other attributes than the model; encode them by its encode()."
+                )
         return _with_widths(X, n_attributes, n_edge_features)
     graphs = [_parts(number, graph) for number, graph in enumerate(_as_list(X))]
-    nodes = [_node_matrix(number, graph[0]) for number, graph in enumerate(graphs)]
+    named = are_named([graph[0] for graph in graphs])
+    if n_attributes is not None:
+        check_naming(named, vocabulary, "the nodes of graph 0 have")
+    if named:
+        nodes: list[Any] = [graph[0] for graph in graphs]
+        sizes = [len(given) for given in nodes]
+    else:
+        nodes = [_node_matrix(number, graph[0]) for number, graph in enumerate(graphs)]
+        sizes = [matrix.shape[0] for matrix in nodes]
+        _check_node_widths([matrix.shape[1] for matrix in nodes], n_attributes)
     edges = [_edge_array(number, graph[1]) for number, graph in enumerate(graphs)]
-    _check_node_widths([matrix.shape[1] for matrix in nodes], n_attributes)
-    check_edges(
-        np.array([matrix.shape[0] for matrix in nodes]), bounds_of([len(pairs) for pairs in edges]), _stacked(edges)
-    )
+    check_edges(np.array(sizes), bounds_of([len(pairs) for pairs in edges]), _stacked(edges))
     rows = [_edge_matrix(number, graph[2], len(edges[number])) for number, graph in enumerate(graphs)]
-    stacked = stack_graphs(nodes, edges, _common_rows(rows, edges, n_edge_features))
-    cliques = encode_cliques([graph[3] for graph in graphs], [matrix.shape[0] for matrix in nodes])
+    common = _common_rows(rows, edges, n_edge_features)
+    stacked = _graphs(encode_named(nodes, vocabulary), edges, common) if named else stack_graphs(nodes, edges, common)
+    cliques = encode_cliques([graph[3] for graph in graphs], sizes)
     return stacked if cliques is None else replace(stacked, cliques=cliques)
 
 
@@ -79,15 +104,23 @@ def stack_graphs(
 ) -> EncodedGraphs:
     """The graphs with these node matrices (all of one width), edges, and rows of all edges, in contiguous arrays."""
     merged = stack_matrices(nodes, NumberedColumns(nodes[0].shape[1]), "feature {} of node {} of graph {}")
+    return _graphs(merged, edges, edge_features)
+
+
+def _graphs(
+    nodes: Encoded, edges: list[npt.NDArray[Any]], edge_features: npt.NDArray[np.float64] | None
+) -> EncodedGraphs:
+    """The graphs whose nodes are the positions of these sequences."""
     return EncodedGraphs(
-        merged.offsets,
-        merged.indptr,
-        merged.indices,
-        merged.values,
-        len(merged.vocabulary),
+        nodes.offsets,
+        nodes.indptr,
+        nodes.indices,
+        nodes.values,
+        len(nodes.vocabulary),
         bounds_of([len(pairs) for pairs in edges]),
         _stacked(edges).astype(np.int32),
         edge_features,
+        vocabulary=nodes.vocabulary if isinstance(nodes.vocabulary, Vocabulary) else None,
     )
 
 
@@ -208,11 +241,6 @@ def _real_matrix(what: str, given: Any, row: str) -> Any:
 
 
 def _node_matrix(number: int, given: Any) -> Any:
-    if isinstance(given, list | tuple) and any(isinstance(node, Mapping) for node in given):
-        raise TypeError(
-            f"the node features of graph {number} are dicts; expected a row of numbers for each node; make them with "
-            "sklearn.feature_extraction.DictVectorizer, fitted on the nodes of all graphs."
-        )
     if not sparse.issparse(given) and _array(f"the node features of graph {number}", given).shape[:1] == (0,):
         raise ValueError(f"graph {number} has no nodes; expected at least one; leave it out of X and y.")
     matrix = _real_matrix(f"the node features of graph {number}", given, "node")

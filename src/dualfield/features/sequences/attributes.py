@@ -33,6 +33,7 @@ from dualfield import _core
 from dualfield.core_arrays import handed_over
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import Vocabulary
+from dualfield.nested import SEQUENCES, Wording
 
 __all__ = ["NamedRows", "encode_dicts", "encode_strings", "zero_attributes"]
 
@@ -51,6 +52,8 @@ class NamedRows:
     ----------
     vocabulary : Vocabulary, optional
         Numbers to use; other attributes are ignored. By default numbers are given in order of first appearance.
+    words : Wording
+        What messages call a sequence and its positions.
 
     Examples
     --------
@@ -61,8 +64,8 @@ class NamedRows:
     [2, 1]
     """
 
-    def __init__(self, vocabulary: Vocabulary | None = None) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, vocabulary: Vocabulary | None = None, words: Wording = SEQUENCES) -> None:
+        self._vocabulary, self._words = vocabulary, words
         self._encoder = _core.AttributeEncoder(None if vocabulary is None else vocabulary.core, _expand)
         self._offsets = array("q", [0])
 
@@ -112,7 +115,7 @@ class NamedRows:
 
     def _place(self, position: int) -> str:
         sequence = bisect_right(self._offsets, position) - 1
-        return f"position {position - self._offsets[sequence]} of sequence {sequence}"
+        return f"{self._words.member} {position - self._offsets[sequence]} of {self._words.group} {sequence}"
 
 
 def encode_strings(sequences: list[Any], vocabulary: Vocabulary | None = None) -> Encoded:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dualfield import _core
 from dualfield.nested import bounds_of
 
-__all__ = ["DenseColumns", "Standard", "check_dense", "dense_columns"]
+__all__ = ["DenseColumns", "Standard", "check_dense", "dense_columns", "uneven_scale"]
 
 FloatArray = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
@@ -25,6 +25,9 @@ class WithDense(Protocol):
 
     @property
     def dense(self) -> DenseColumns | None: ...
+
+
+_UNEVEN = 20.0  # times the usual size of a column, from which on methods need many more passes
 
 
 class Standard(NamedTuple):
@@ -55,6 +58,30 @@ class Standard(NamedTuple):
         """Weights (D, K) and bias (K,) of the columns as they were that score as these of the standardised ones."""
         own = weights * self.factor[:, None]
         return own, bias - self.shift @ own
+
+
+def uneven_scale(arrays: Sequence[FloatArray]) -> str:
+    """A sentence about a column that is much larger than most, with the way out; empty where there is none.
+
+    Examples
+    --------
+    >>> uneven_scale([np.array([[1.0, 2.0, 500.0]])])
+    'Column 2 is 250 times as large as most, which slows training: standardize=True trains on columns of one scale.'
+    """
+    n = sum(map(len, arrays))
+    with np.errstate(over="ignore"):
+        squares = sum(np.einsum("ij,ij->j", array, array, dtype=np.float64) for array in arrays)
+        sizes = np.sqrt(squares / n)
+        some = sizes[sizes > 0]
+        usual = np.median(some) if len(some) else 1.0
+        largest = int(np.argmax(sizes))
+        times = sizes[largest] / usual
+    if not _UNEVEN <= times < np.inf:
+        return ""
+    return (
+        f"Column {largest} is {times:.3g} times as large as most, which slows training: "
+        "standardize=True trains on columns of one scale."
+    )
 
 
 class DenseColumns:

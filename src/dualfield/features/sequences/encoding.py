@@ -156,17 +156,23 @@ def _as_list(X: Any) -> list[Any]:
 
 
 def _refuse_padding(X: npt.NDArray[Any]) -> None:
-    """Refuse a batch in which sequences seem to be filled up with zeros: the zeros would count as positions."""
+    """Refuse a batch in which sequences seem to be filled up: what fills them would count as positions.
+
+    Zeros are what fills; of two columns and more, rows of −1 or −100 too.
+    """
     if X.shape[0] == 0 or X.shape[1] == 0 or X.shape[2] == 0:
         return
-    padded = ~X[:, -1, :].any(axis=1)
-    if padded.any():
+    for filling in (0, -1, -100) if X.shape[2] > 1 else (0,):
+        padded = (X[:, -1, :] == filling).all(axis=1)
+        if not padded.any():
+            continue
         number = int(np.argmax(padded))
-        length = int(np.max(np.flatnonzero(X[number].any(axis=1)), initial=-1)) + 1
+        length = int(np.max(np.flatnonzero((X[number] != filling).any(axis=1)), initial=-1)) + 1
+        rows, data = (filling, f"{filling} is a value") if filling else ("zeros", "the zeros are data")
         raise ValueError(
-            f"X is an array of shape {X.shape} in which sequence {number} ends in rows of zeros from position {length} "
-            "on, as padding does, and padding would be learnt; give a list of arrays of the true lengths, as in "
-            "[x[:length] for x, length in zip(X, lengths)], or list(X) if the zeros are data."
+            f"X is an array of shape {X.shape} in which sequence {number} ends in rows of {rows} from position "
+            f"{length} on, as padding does, and padding would count as positions; give a list of arrays of the true "
+            f"lengths, as in [x[:length] for x, length in zip(X, lengths)], or list(X) if {data}."
         )
 
 

@@ -20,8 +20,15 @@ import dualfield
 from dualfield.cli.app import command_line
 
 NAVIGATION = {
-    "Tutorials": ["tutorials/tag-text"],
+    "Tutorials": [
+        "tutorials/tag-text",
+        "tutorials/evaluated-tagger",
+        "tutorials/moving-a-crfsuite-project",
+        "tutorials/segmenting-images",
+        "tutorials/comparing-solvers",
+    ],
     "How-to guides": [
+        "guides/answers",
         "guides/label-knowledge",
         "guides/evaluating",
         "guides/looking-inside",

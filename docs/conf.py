@@ -69,6 +69,8 @@ NAVIGATION = {
         "reference/compat",
     ],
     "Measurements": [
+        "measurements/text",
+        "measurements/gpu",
         "measurements/scaling",
         "measurements/graphs",
         "measurements/papers",

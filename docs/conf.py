@@ -32,6 +32,7 @@ NAVIGATION = {
         "guides/label-knowledge",
         "guides/evaluating",
         "guides/looking-inside",
+        "guides/graphs-and-images",
         "guides/data-larger-than-memory",
         "guides/embeddings",
         "guides/gpu",

@@ -25,6 +25,7 @@ FURTHER = ("ARCHITECTURE.md", "CONTRIBUTING.md", "benchmarks/README.md")
 TEXTS = {**SITE, **{page: (ROOT / page).read_text(encoding="utf-8") for page in FURTHER}}
 
 OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
+COMMAND = re.compile(r"(?:^|[|;&] *)(?:\S*/)?dualfield (\w[\w-]*)?([^|;&]*)")
 LONG_OPTION = re.compile(r"(?<![\w-])--[a-zA-Z][\w-]*")
 FOLDERS = ("benchmarks", "core", "docs", "examples", "src", "tests")
 FILE = re.compile(rf"(?<![\w/.{{<-])(?:(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]+|[\w-]+\.(?:py|hpp|cpp|cmake))(?![\w*<>])")
@@ -103,13 +104,13 @@ def unknown_options(page: str) -> list[str]:
     wrong = []
     for code in quoted(page):
         code = code.split("# ")[0].removeprefix("$ ")
-        if command := re.search(r"(?:^|[|;&] *|'|\") *dualfield (\w[\w-]*)?(.*)", code):
-            name, rest = command.groups()
-            if name is not None and name not in commands() and not name.isupper() and code not in NO_COMMANDS:
-                wrong.append(f"dualfield {name}")
-            known = commands().get(name, every)
-            wrong += [f"{name} {option}" for option in OPTION.findall(rest.split("|")[0]) if option not in known]
-        elif code.startswith(OTHER_PROGRAMS) or "| dualfield" in code:
+        if ours := COMMAND.findall(code):
+            for name, rest in ours:
+                if name and name not in commands() and not name.isupper() and code not in NO_COMMANDS:
+                    wrong.append(f"dualfield {name}")
+                known = commands().get(name, every)
+                wrong += [f"{name} {option}" for option in OPTION.findall(rest) if option not in known]
+        elif code.startswith(OTHER_PROGRAMS):
             continue
         elif script := re.search(r"(?<![\w/])(?:benchmarks/)?((?:\w+/)*\w+\.py)\b(.*)", code):
             words = options_of_scripts(script[1])
@@ -254,7 +255,7 @@ def test_names_are_those_of_the_code(page: str) -> None:
 
 
 def test_what_is_stale_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    stale = """`dualfield train a.txt --pairs observed`, `--no-such`, `dualfield learn`, `benchmarks/gone.py`,
+    stale = """`dualfield train a.txt --pairs observed`, `--no-such`, `a | dualfield learn`, `benchmarks/gone.py`,
     `gone.hpp`, `benchmarks/features.py --gone`, `make nothing`, `dualfield.metrics.gone`, `ChainCRF(penalty=1)`,
     `crf.vanished_()`, `gone_too`
     """

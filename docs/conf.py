@@ -20,11 +20,19 @@ import dualfield
 from dualfield.cli.app import command_line
 
 NAVIGATION = {
-    "Tutorials": ["tutorials/tag-text"],
+    "Tutorials": [
+        "tutorials/tag-text",
+        "tutorials/evaluated-tagger",
+        "tutorials/moving-a-crfsuite-project",
+        "tutorials/segmenting-images",
+        "tutorials/comparing-solvers",
+    ],
     "How-to guides": [
+        "guides/answers",
         "guides/label-knowledge",
         "guides/evaluating",
         "guides/looking-inside",
+        "guides/graphs-and-images",
         "guides/data-larger-than-memory",
         "guides/embeddings",
         "guides/gpu",
@@ -62,6 +70,8 @@ NAVIGATION = {
         "reference/compat",
     ],
     "Measurements": [
+        "measurements/text",
+        "measurements/gpu",
         "measurements/scaling",
         "measurements/graphs",
         "measurements/papers",

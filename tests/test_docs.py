@@ -26,6 +26,9 @@ TEXTS = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file 
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # What a line prints may stand behind it, with "..." for what does not matter.
 SAID = re.compile(r"\bprint\(.*\)  # (.*)$")
+# And a block without a language and of no commands, straight after one that is run, shows lines that it prints.
+SHOWN = re.compile(r"\s*^```\n(?!dualfield |make |pip )(.*?)^```", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 PAGES = [page for page, text in TEXTS.items() if BLOCK.search(text)]
 LINKED = {
     **TEXTS,
@@ -75,7 +78,15 @@ def test_the_public_surface_has_examples(name: str) -> None:
 
 
 def test_the_pages_are_found() -> None:
-    assert {"README.md", "docs/tutorials/tag-text.md", "docs/guides/coming-from-crfpp.md"} <= set(PAGES)
+    assert {"README.md", "docs/guides/answers.md", "docs/guides/coming-from-crfpp.md"} <= set(PAGES)
+
+
+def test_tutorials_run_and_end_in_something_to_look_at() -> None:
+    tutorials = [page for page in TEXTS if page.startswith("docs/tutorials/")]
+    assert len(tutorials) >= 5
+    for page in tutorials:
+        last = list(BLOCK.finditer(TEXTS[page]))[-1]
+        assert re.search(r"print\(|report\(|\.save\(|dualfield (tag|eval)", last[2]), f"{page} ends in nothing to see"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -95,22 +106,67 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def note(*values: object, **options: Any) -> None:
         printed.append((sys._getframe(1).f_lineno, " ".join(map(str, values))))
 
+    def check_shown(end: int, output: str) -> None:
+        shown = SHOWN.match(text, end)
+        missing = unprinted(shown[1], output) if shown else ""
+        assert not missing, f"{page} shows {missing!r}, which is not printed there:\n{output}"
+
     namespace: dict[str, Any] = {"__name__": "__page__", "print": note}
     for block in BLOCK.finditer(text):
         language, code = block.groups()
         if language == "sh":
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], capture_output=True, text=True)
-            assert done.returncode == 0, f"{page}: {code}{done.stderr}"
+            command = ["bash", "-euo", "pipefail", "-c", code]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            assert done.returncode == 0, f"{page}: {code}{done.stdout}"
+            check_shown(block.end(), done.stdout)
             continue
         # line breaks in front give a traceback the page's own line numbers
         line = text.count("\n", 0, block.start(2))
+        before = len(printed)
         exec(compile("\n" * line + code, page, "exec", dont_inherit=True), namespace)
+        check_shown(block.end(), "\n".join(said for _, said in printed[before:]))
     lines = text.split("\n")
     for number, shown in printed:
         said = SAID.search(lines[number - 1])
         if said:
-            pattern = ".*".join(map(re.escape, said[1].split("...")))
-            assert re.fullmatch(pattern, " ".join(shown.split()), re.DOTALL), f"{page}:{number} prints {shown}"
+            assert agrees(said[1], shown), f"{page}:{number} prints {shown}"
+
+
+def agrees(said: str, printed: str) -> bool:
+    """Whether what was printed is what a page says, where "..." stands for anything."""
+    pattern = ".*".join(map(re.escape, " ".join(said.split()).split("...")))
+    return re.fullmatch(pattern, " ".join(printed.split()), re.DOTALL) is not None
+
+
+def alike(shown: str, printed: str) -> bool:
+    """Whether a line that a page shows was printed, with numbers within a factor of two: machines round differently."""
+    parts = NUMBER.split(" ".join(shown.split()))
+    pattern = f"({NUMBER.pattern})".join(".*".join(map(re.escape, part.split("..."))) for part in parts)
+    found = re.fullmatch(pattern, " ".join(printed.split()))
+    if found is None:
+        return False
+    pairs = zip(NUMBER.findall(shown), found.groups(), strict=True)
+    numbers = [tuple(float(text.replace(",", "")) for text in pair) for pair in pairs]
+    return all(said == there or 0.5 <= said / (there or 1e-300) <= 2 for said, there in numbers)
+
+
+def unprinted(shown: str, output: str) -> str:
+    """The first line of those shown that is not in the output, after the lines before it; empty if all are."""
+    lines = iter(output.split("\n"))
+    for line in filter(str.strip, shown.split("\n")):
+        if line.strip() != "..." and not any(alike(line, printed) for printed in lines):
+            return line
+    return ""
+
+
+def test_what_a_page_shows_is_printed_in_that_order() -> None:
+    output = "one  1\ntwo 2,340 s, 1e-3\nthree"
+    assert unprinted("one 1\n...\n  three\n", output) == ""
+    assert unprinted("two ... s, 1e-3\n", output) == ""
+    assert unprinted("two 2,500 s, 9e-04\n", output) == ""
+    assert unprinted("two 5,000 s, 1e-3\n", output) == "two 5,000 s, 1e-3"
+    assert unprinted("three\none 1\n", output) == "one 1"
+    assert unprinted("two 2,340 m, 1e-3\n", output) == "two 2,340 m, 1e-3"
 
 
 @pytest.mark.parametrize("page", LINKED)

@@ -68,6 +68,7 @@ NAVIGATION = {
         "reference/compat",
     ],
     "Measurements": [
+        "measurements/beside-other-tools",
         "measurements/scaling",
         "measurements/graphs",
         "measurements/papers",

@@ -44,6 +44,7 @@ NAVIGATION = {
     ],
     "Explanation": [
         "What the certificate proves <explanation/certificate>",
+        "explanation/how-the-solvers-work",
         "explanation/choosing-a-solver",
     ],
     "Reference": [

@@ -126,11 +126,12 @@ def _tutorials_end(axes: Any, place: int, after_100: dict[str, float], longest: 
     at = after_100["cpu_seconds"] / longest
     axes.plot([at, at], [place - 0.34, place + 0.34], color=theme.paper, linewidth=2)
     text = f"100 iterations: {100 * after_100['above_optimum']:.2g} % above"
-    axes.text(at + 0.012, place, text, va="center", color=theme.ink, fontsize=11)
+    side = {"x": at + 0.012, "ha": "left"} if at < 0.5 else {"x": at - 0.012, "ha": "right"}
+    axes.text(y=place, s=text, va="center", color=theme.ink, fontsize=11, **side)
 
 
 def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
 # ---- the table ---------------------------------------------------------------------------------------------

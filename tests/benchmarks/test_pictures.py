@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks.pictures import architecture, segmentation, solvers, time_to_optimum
+from benchmarks.pictures import architecture, explanation, segmentation, solvers, time_to_optimum
 from benchmarks.pictures.themes import DARK, LIGHT
 from dualfield.datasets import make_denoising
 from tests.test_import_graph import IMPORTS
@@ -93,6 +93,20 @@ def test_the_segmentation_is_drawn_with_its_errors(tmp_path: Path) -> None:
     assert segmentation.wrong(together, images) < segmentation.wrong(alone, images) < 0.5
     for path in segmentation.draw(images, alone, together, tmp_path):
         assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_bars_of_an_explanation_add_up_to_the_margin(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = explanation.explanations(500)
+    for why in found:
+        names, values = zip(*explanation.bars(why), strict=True)
+        assert sum(values) == pytest.approx(why.margin)
+        assert "all others" in names
+        assert why.margin > 0
+    assert [path.name for path in explanation.draw(found, tmp_path)] == [
+        "explanation_light.svg",
+        "explanation_dark.svg",
+    ]
 
 
 def test_a_floor_of_the_house_uses_no_floor_above() -> None:

@@ -5,7 +5,7 @@ The others are conditional random fields on the grid: trained on the likelihood 
 belief propagation or by its tree-reweighted form, or on the pseudo-likelihood. No data are needed:
 
     pip install "dualfield[examples]"
-    python examples/denoising.py docs/pictures/denoising.png
+    python examples/denoising.py denoising.png
 """
 
 from __future__ import annotations

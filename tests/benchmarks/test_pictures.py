@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks.pictures import architecture, segmentation, solvers, time_to_optimum
+from benchmarks.pictures import architecture, explanation, segmentation, snakes, solvers, time_to_optimum
 from benchmarks.pictures.themes import DARK, LIGHT
-from dualfield.datasets import make_denoising
+from dualfield.datasets import Images, make_denoising
 from tests.test_import_graph import IMPORTS
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +93,32 @@ def test_the_segmentation_is_drawn_with_its_errors(tmp_path: Path) -> None:
     assert segmentation.wrong(together, images) < segmentation.wrong(alone, images) < 0.5
     for path in segmentation.draw(images, alone, together, tmp_path):
         assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_snakes_are_drawn_with_their_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    truth = [np.array([[1, 2], [0, 3]]), np.array([[0, 1, 2]])]
+    wrong = [np.array([[2, 2], [0, 0]]), np.array([[1, 1, 2]])]
+    assert [snakes.kinds(*pair).tolist() for pair in zip(wrong, truth, strict=True)] == [[[2, 1], [0, 2]], [[2, 1, 1]]]
+    X = [np.zeros((*labels.shape, 1)) for labels in truth]
+    images = Images([], [], X, truth, pictures_test=[np.zeros((*labels.shape, 3), np.uint8) for labels in truth])
+    drawn = snakes.draw(images, wrong, truth, tmp_path)
+    assert [path.name for path in drawn] == ["snakes_light.svg", "snakes_dark.svg"]
+    assert all(ElementTree.fromstring(path.read_text()).tag.endswith("svg") for path in drawn)
+
+
+def test_the_bars_of_an_explanation_add_up_to_the_margin(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = explanation.explanations(500)
+    for why in found:
+        names, values = zip(*explanation.bars(why), strict=True)
+        assert sum(values) == pytest.approx(why.margin)
+        assert "all others" in names
+        assert why.margin > 0
+    assert [path.name for path in explanation.draw(found, tmp_path)] == [
+        "explanation_light.svg",
+        "explanation_dark.svg",
+    ]
 
 
 def test_a_floor_of_the_house_uses_no_floor_above() -> None:

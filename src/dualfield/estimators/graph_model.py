@@ -356,7 +356,7 @@ def _has_given_edge_features(data: EncodedGraphs | EncodedGrids) -> bool:
 
 
 def _is_large(field: Graph | PseudoLikelihood) -> bool:
-    """Whether approximate inference takes so long that "auto" avoids it; docs/measurements/graphs.md has the limit."""
+    """Whether approximate inference takes so long that "auto" avoids it; docs/guides/graphs-and-images.md has it."""
     return not field.exact and len(field.codes) * len(field.classes) ** 2 > _MOST_MESSAGES
 
 

@@ -51,7 +51,9 @@ void for_each_scored(const F& field, const double* w, Index first, Index last, B
 template <class F>
 Index numbers_of_a_thread(const F& field) {
     constexpr Index kCheap = 32'768, kCostly = 1024;
-    if constexpr (std::derived_from<F, GeneralField>)
+    if constexpr (std::derived_from<F, ChainField>)
+        return kCheap;
+    else if constexpr (std::derived_from<F, GeneralField>)
         return field.one_node() || dynamic_cast<const ChainField*>(&field) ? kCheap : kCostly;
     else
         return kCheap;

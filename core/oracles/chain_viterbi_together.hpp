@@ -35,10 +35,13 @@ class ViterbiTogether {
     // Writes the labels of the best path of each chain; ties go to the lower label. The edges are those that were set,
     // which must still be there.
     void decode(Index count, const ChainPotentials* chains, std::int32_t* const* paths) {
-        std::array<Index, kChains> order{};
-        for (Index c = 0; c < count; ++c) order[c] = c;
-        std::sort(order.begin(), order.begin() + count,
-                  [&](Index a, Index b) { return chains[a].length > chains[b].length; });
+        std::array<Index, kChains> order{};  // the longest first
+        for (Index c = 0; c < count; ++c) {
+            Index place = c;
+            for (; place > 0 && chains[order[place - 1]].length < chains[c].length; --place)
+                order[place] = order[place - 1];
+            order[place] = c;
+        }
         for (Index c = 0; c < count; ++c) {
             const ChainPotentials& chain = chains[order[c]];
             double* first = room(best_[c], chain.length * stride_);
@@ -79,9 +82,8 @@ class ViterbiTogether {
         const double* panel = panels_.data();
         for (Index first = 0; first < stride_; first += kPanel) {
             Piece best[N * kPieces];
-            for_each_piece<N * kPieces>([&](Index n) DUALFIELD_INLINE {
-                for (Index k = 0; k < 8; ++k) best[n][k] = -std::numeric_limits<double>::infinity();
-            });
+            const Piece least = Piece{} - std::numeric_limits<double>::infinity();
+            for_each_piece<N * kPieces>([&](Index n) DUALFIELD_INLINE { best[n] = least; });
             for (Index i = 0; i < labels_; ++i, panel += kPanel) {
                 Piece edge[kPieces];
                 for_each_piece<kPieces>([&](Index p) DUALFIELD_INLINE { load(panel + 8 * p, edge[p]); });

@@ -78,7 +78,7 @@ class BlockSampler {
     Index draws_per_pass() const { return static_cast<Index>(order_.size()); }
 
     Index draw(Random& random) {
-        Index block;
+        Index block = 0;
         draw(random, 1, &block);
         return block;
     }

@@ -51,7 +51,7 @@ std::array<double, N> sum_over_chunks(Team& team, Index n, Body&& body) {
         std::copy(found.begin(), found.end(), of_chunk);
     });
     std::array<double, N> total{};
-    std::copy(sums.begin(), sums.end(), total.begin());
+    std::copy_n(sums.begin(), N, total.begin());
     return total;
 }
 

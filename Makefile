@@ -80,7 +80,8 @@ sanitize: $(SANITIZE)/.test
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	$(SANITIZE)/bin/python -m pytest -n $(WORKERS) --thin 16 --capture=sys tests/core tests/fields tests/solvers \
 		tests/features/test_encode.py tests/features/test_templates.py tests/features/test_tokens.py \
-		tests/tagging/test_column_tagger.py tests/tagging/test_sequence_tagger.py tests/compat/pycrfsuite
+		tests/tagging/test_column_tagger.py tests/tagging/test_sequence_tagger.py tests/compat/pycrfsuite \
+		tests/distributed/test_ranks.py
 
 # A programme of its own: under Python, every access of the interpreter would be looked at too.
 tsan: build/tsan/threads

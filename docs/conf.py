@@ -37,6 +37,7 @@ NAVIGATION = {
         "guides/looking-inside",
         "guides/graphs-and-images",
         "guides/data-larger-than-memory",
+        "guides/more-than-one-machine",
         "guides/embeddings",
         "guides/gpu",
         "A layer for PyTorch <guides/pytorch>",
@@ -72,6 +73,7 @@ NAVIGATION = {
         "reference/models",
         "reference/files",
         "reference/partitions",
+        "reference/distributed",
         "reference/inspection",
         "reference/datasets",
         "reference/compat",
@@ -134,6 +136,7 @@ html_math_renderer = "mathml"
 
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["mpi4py"]  # it needs an MPI to be imported
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {"npt.ArrayLike": "ArrayLike"}
 python_maximum_signature_line_length = 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import pickle
 import signal
@@ -19,6 +20,7 @@ pytest.importorskip("distributed", reason="needs Dask: pip install 'dualfield[da
 import dask.bag
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
+from sklearn.exceptions import ConvergenceWarning
 
 import dualfield
 from dualfield.datasets import travel_sentences
@@ -78,6 +80,7 @@ def test_every_kind_of_data_leads_to_the_optimum_of_one_process(
     given = {
         "futures": client.scatter(PIECES),
         "delayed": [delayed(piece) for piece in PIECES],
+        "with empty pieces": client.scatter([PIECES[0], ([], []), *PIECES[1:], ([], [])]),
         "bag": bag,
         "folder": folder,
         "opened": open_partitions(folder),
@@ -144,11 +147,22 @@ def kill_later(process: int, seconds: float) -> threading.Thread:
     return thread
 
 
+def test_ctrl_c_keeps_what_is_reached_with_its_certificate(client: Client, folder: Path) -> None:
+    threading.Timer(2.0, _thread.interrupt_main).start()
+    crf = ChainCRF(client, l2=0.01, tol=1e-15, max_passes=1_000_000, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="OEG was interrupted after"):
+        crf.fit(folder)
+    X, y, _ = open_partitions(folder).load()
+    assert crf.solution_.status == "interrupted"
+    assert 0 < crf.solution_.relative_gap < 1
+    assert Chain(X, y, l2=0.01).primal(crf.solution_.weights) == pytest.approx(crf.solution_.primal, rel=1e-10)
+
+
 def test_what_cannot_be_is_refused_in_a_sentence(client: Client, folder: Path) -> None:
     refused: list[tuple[dict[str, Any], Any, type[Exception], str]] = [
         ({}, [], TypeError, "expected a folder of partitions, a Dask bag"),
         ({}, PIECES, TypeError, "expected a folder of partitions, a Dask bag"),
-        ({}, client.scatter([([], []), ([], [])]), ValueError, "has no sequences"),
+        ({}, client.scatter([([], []), ([], [])]), ValueError, "X has no sequences; expected"),
         ({}, client.scatter([(X, Y[1:])]), ValueError, r"piece-00000: y has 399 sequences but X has 400"),
         ({}, client.scatter([1, 2]), TypeError, r"piece-00000: it is 1; expected \(X, y\)"),
         ({}, dask.bag.from_sequence([1, 2], npartitions=1), TypeError, r"expected \(sequence, labels\)"),

@@ -195,6 +195,37 @@ def test_a_run_goes_on_from_the_checkpoints_of_one_that_lost_a_rank(tmp_path: Pa
         assert found.primal <= optimum.primal * (1 + 2e-6)
 
 
+@pytest.mark.parametrize("exchange", range(20, 80, 3))
+def test_what_is_kept_is_whole_wherever_the_loss_comes(exchange: int) -> None:
+    """Between any two exchanges: in the start, within a pass, at its end, and in a confirming pass."""
+    asked = Training(ChainSpec(), tol=1e-5, max_passes=3000, random_state=0)
+    kept: dict[str, Any] = {}
+
+    def first(ranks: Communicator) -> None:
+        count = [0]
+        add_up = ranks._sum
+
+        def interrupted(array: Any) -> Any:
+            count[0] += 1
+            if count[0] == exchange:
+                raise PeerLost("as if a process were gone")
+            return add_up(array)
+
+        ranks._sum = interrupted  # type: ignore[method-assign]
+        with pytest.raises(PeerLost) as lost:
+            train_share(ranks, share(ranks, 6), asked)
+        if isinstance(lost.value, Interrupted):
+            kept.update(lost.value.state)
+
+    run_in_threads(2, first)
+    assert len(kept) == 7
+    found = run_in_threads(3, lambda ranks: train_share(ranks, share(ranks, 6), asked, kept=kept)[1])[0]
+    optimum = solve(whole(), "lbfgs", tol=1e-8, max_passes=9000)
+    assert found.status == "converged"
+    assert found.dual <= optimum.primal
+    assert found.primal <= optimum.primal * (1 + 1e-5)
+
+
 def test_partitions_of_a_folder_are_shared_out_by_their_size(tmp_path: Path) -> None:
     X, y, weights = sequences()
     data = write_partitions([(X, y, weights)], tmp_path / "data", positions=60)
@@ -292,6 +323,10 @@ def test_checkpoints_of_another_problem_are_refused(tmp_path: Path) -> None:
         return train_share(ranks, share(ranks, 6), Training(spec, random_state=0), checkpoints=checkpoints)[1]
 
     assert "there is no checkpoint in" in refused(lambda ranks: work(ranks, ChainSpec(), True))
+    elsewhere = Checkpoints(tmp_path / "elsewhere", resume=True, may_be_missing=True)
+    asked = Training(ChainSpec(), random_state=0)
+    begun = run_in_threads(2, lambda ranks: train_share(ranks, share(ranks, 6), asked, checkpoints=elsewhere)[1])
+    assert begun[0].status == "converged"
     run_in_threads(2, lambda ranks: work(ranks, ChainSpec(), False))
     assert "has the checkpoints of an earlier run" in refused(lambda ranks: work(ranks, ChainSpec(), False))
     assert "its bias is True, here it is False" in refused(lambda ranks: work(ranks, ChainSpec(bias=False), True))

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 import dualfield
-from dualfield import calibration, features, fields, inspection, metrics, oracles, solvers
+from dualfield import calibration, distributed, features, fields, inspection, metrics, oracles, solvers
 from dualfield.compat.pycrfsuite import Trainer
 from dualfield.compat.sklearn_crfsuite import CRF
 from dualfield.features import Cell, Rule, Template
 from dualfield.features.templates import rules
 from dualfield.labels import Constraints
+from dualfield.models.spec import ChainSpec
+from dualfield.ranks import Communicator, run_in_threads
 from tests.fuzz import hostile
 from tests.fuzz.hostile import count, integer, one_of, real, word
 from tests.fuzz.verdicts import check_labels, check_marginals, check_objective, check_pair, check_solution, promise
@@ -470,6 +472,42 @@ def trainer(random: Random, call: Call, folder: str) -> None:
         call("train", made.train, os.path.join(folder, "model.crfsuite"), one_of(random, -1, -1, 1))
 
 
+def ranks(random: Random, call: Call, folder: str) -> None:
+    """Pieces of hostile data on ranks that are threads; what is refused is refused on all of them."""
+    given = {name: value for name, value in _fit_parameters(random).items() if name not in ("n_jobs", "random_state")}
+    for name in ("state_features", "transitions"):
+        if random.random() < 0.25:
+            given[name] = word(random, "all", "observed")
+    for name in ("bias", "begin"):
+        if random.random() < 0.15:
+            given[name] = one_of(random, False, True, None)
+    if random.random() < 0.2:
+        given["l1"] = real(random, 0.0, 0.1, 10.0)
+    asked = {name: given.pop(name) for name in ("solver", "tol", "max_passes") if name in given}
+    spec = call("ChainSpec", ChainSpec, **given)
+    if spec is None:
+        return
+    size = random.choice([1, 2, 3])
+    names = hostile.label_names(random)
+    drawn = []
+    for _ in range(size):
+        sizes = hostile.lengths(random)
+        drawn.append((hostile.sequences(random, sizes, 4), hostile.labels(random, sizes, names)))
+    pieces = [call("encoded_piece", distributed.encoded_piece, piece) for piece in drawn]
+    folder = os.path.join(folder, "kept")
+
+    def work(communicator: Communicator) -> Any:
+        share = distributed.share_of_pieces(communicator, {f"piece-{communicator.rank}": pieces[communicator.rank]})
+        checkpoints = distributed.Checkpoints(folder, seconds=0.0, resume=True, may_be_missing=True)
+        training = distributed.Training(spec, random_state=0, **asked)
+        return distributed.train_share(communicator, share, training, checkpoints=checkpoints)[1]
+
+    for _ in range(2):
+        found = call("train", run_in_threads, size, work, 30.0)
+        for solution in found or ():
+            call("solution", check_solution, solution)
+
+
 SCENARIOS = (
     chain,
     chain,
@@ -487,4 +525,5 @@ SCENARIOS = (
     encoding,
     crfsuite,
     trainer,
+    ranks,
 )

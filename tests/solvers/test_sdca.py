@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import xlogy
 
 from dualfield import SDCA, fields, solve
 from dualfield.fields import Field
@@ -55,7 +56,7 @@ class Ascents:
         log_beta = theta - np.array([np.logaddexp.reduce(row) for row in theta])[:, None]
         self.c = np.ones(n) if field.sample_weight is None else field.sample_weight
         self.l2 = l2
-        self.gaps = np.maximum(0.0, (alpha * (np.log(alpha) - log_beta)).sum(axis=1))
+        self.gaps = np.maximum(0.0, (xlogy(alpha, alpha) - alpha * log_beta).sum(axis=1))
         self.residuals = np.abs(np.exp(log_beta) - alpha).sum(axis=1) ** 2
         # ψ_i(y) = F(x_i, y_i) − F(x_i, y) has x_i and the bias in one row and their negative in another.
         self.radii = 2 * (1 + np.asarray(field.rows.multiply(field.rows).sum(axis=1)).ravel())

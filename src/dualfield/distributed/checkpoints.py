@@ -38,10 +38,15 @@ class Checkpoints:
         Whether to go on from what the folder has; otherwise a folder with checkpoints is refused.
     seconds : float
         At least so many seconds lie between two checkpoints.
+    may_be_missing : bool
+        With ``resume``: begin anew where the folder has nothing, instead of an error.
     """
 
-    def __init__(self, folder: PathLike, resume: bool = False, seconds: float = 60.0) -> None:
+    def __init__(
+        self, folder: PathLike, resume: bool = False, seconds: float = 60.0, *, may_be_missing: bool = False
+    ) -> None:
         self.folder, self.resume, self.seconds = os.fsdecode(folder), resume, seconds
+        self._may_be_missing = may_be_missing
 
     def prepare(self, field: DistributedChain) -> None:
         """Make the folder; or refuse one that belongs to another problem, or that is not to be resumed."""
@@ -51,7 +56,7 @@ class Checkpoints:
             with open(path, encoding="utf-8") as file:
                 found = json.load(file)
         except FileNotFoundError:
-            if self.resume:
+            if self.resume and not self._may_be_missing:
                 raise ValueError(
                     f"there is no checkpoint in {self.folder} to resume from; start without resuming."
                 ) from None

@@ -70,6 +70,7 @@ class DistributedRun(MarginalsRun):
         if not self._run.join(seed_of_rank, EXCHANGES, self._ranks.size, *self.field.owners()):
             raise TypeError(f"{solver.name} cannot share out the weights of {field.name}; use solver='lbfgs'.")
         self._rounds = 0  # of the pass that have been done
+        self._lent = False  # whether the run has the common state
         self._totals = np.zeros(_TOTALS)
         self._marks = np.zeros(_TOTALS)
         self._idle = False
@@ -89,8 +90,7 @@ class DistributedRun(MarginalsRun):
         if self._rounds < self._run.rounds_of_a_pass:
             return False
         self._run.spread_private(self._sum(self._run.collect_private()))
-        self._run.give_back(self._common)
-        self._rounds = 0
+        self._take_back()
         self._look()
         return True
 
@@ -114,6 +114,12 @@ class DistributedRun(MarginalsRun):
             self._common.end_pass(self._totals[_RECORDED], self._totals[_ENTROPIES])
             self._check_agreement()
         self._run.take(self._common)
+        self._lent = True
+
+    def _take_back(self) -> None:
+        """The common state returns from the run, at the end of a pass or when nothing goes on."""
+        self._run.give_back(self._common)
+        self._lent, self._rounds = False, 0
 
     def _check_agreement(self) -> None:
         """Ranks decide alike only where arithmetic is the same to the last bit."""
@@ -179,7 +185,7 @@ class DistributedRun(MarginalsRun):
         return int(self._totals[_ORACLE_CALLS])
 
     def weights(self) -> npt.NDArray[np.float64]:
-        found: npt.NDArray[np.float64] = (self._run if self._rounds > 0 else self._common).weights()
+        found: npt.NDArray[np.float64] = (self._run if self._lent else self._common).weights()
         return found
 
     def certified_weights(self) -> npt.NDArray[np.float64]:
@@ -220,9 +226,8 @@ class DistributedRun(MarginalsRun):
 
     def acceleration(self) -> Arrays:
         """What acceleration knows, the same on all ranks; between passes, or when nothing goes on."""
-        if self._rounds > 0:
-            self._run.give_back(self._common)
-            self._rounds = 0
+        if self._lent:
+            self._take_back()
         found: Arrays = self._common.save_acceleration()
         return found
 

@@ -6,6 +6,8 @@ import inspect
 import os
 import sys
 import uuid
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
 from typing import Any
 
 from dualfield._deferred import explained
@@ -19,8 +21,8 @@ except ModuleNotFoundError as missing:
     raise explained(missing, "dualfield.distributed.dask") from missing
 
 from dualfield.distributed.checkpoints import Checkpoints
-from dualfield.distributed.dask.fitting import Pieces, train_on_workers
-from dualfield.distributed.dask.rank import encode_bag_part, encode_part
+from dualfield.distributed.dask.fitting import Pieces, lost, train_on_workers
+from dualfield.distributed.dask.rank import count_positions, encode_bag_part, encode_part
 from dualfield.distributed.training import Training
 from dualfield.estimators.chain_crf import ChainCRF as LocalChainCRF
 from dualfield.estimators.training import check_parameters
@@ -114,8 +116,6 @@ class ChainCRF(LocalChainCRF):
         self._check()
         client = self._client()
         pieces = _pieces(client, X)
-        if not pieces.sources:
-            raise ValueError("X has no pieces; expected at least one.")
         spec = ChainSpec.of(self)
         features = None
         if pieces.folder is not None:
@@ -224,8 +224,26 @@ def _pieces(client: Any, X: Any) -> Pieces:
             f"X is of type {type(X).__name__}; expected a folder of partitions, a Dask bag of (sequence, labels), or a "
             "list of futures or delayed objects (X, y)."
         )
-    names = [f"piece-{number:05d}" for number in range(len(futures))]
-    return Pieces(None, dict(zip(names, futures, strict=True)), dict.fromkeys(names, 1))
+    sources = {f"piece-{number:05d}": future for number, future in enumerate(futures)}
+    sizes = _sizes(client, sources)
+    return Pieces(None, {name: source for name, source in sources.items() if name in sizes}, sizes)
+
+
+def _sizes(client: Any, sources: Mapping[str, Any]) -> dict[str, int]:
+    """How many positions each piece has that is not empty."""
+    sizes = {}
+    for name, counted in [(name, client.submit(count_positions, source)) for name, source in sources.items()]:
+        try:
+            size = counted.result()
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from None
+        except CancelledError as error:
+            raise lost(name, error) from None
+        if size:
+            sizes[name] = size
+    if not sizes:
+        raise ValueError("X has no sequences; expected at least one.")
+    return sizes
 
 
 def _is_piece(piece: Any) -> bool:

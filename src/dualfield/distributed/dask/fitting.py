@@ -24,11 +24,11 @@ from dualfield.distributed.training import Training
 from dualfield.ranks import PeerLost
 from dualfield.solution import Solution
 
-__all__ = ["Pieces", "assigned", "train_on_workers"]
+__all__ = ["Pieces", "assigned", "lost", "train_on_workers"]
 
 _LOOK = 0.1  # seconds between two looks at the ranks
 _LOOK_FOR_WORKERS = 1.0
-_GRACE = 10.0  # seconds in which ranks end, once one has
+_GRACE = 10.0  # seconds in which the other ranks end, once one has ended without them
 _MOST_RUNS = 30  # until it seems that no run will end
 
 
@@ -124,18 +124,20 @@ def _holders(client: Client, pieces: Pieces) -> dict[str, Sequence[str]]:
     for name, future in pieces.sources.items():
         error = future.exception()
         if error is not None:
-            if future.status == "error" and isinstance(error, TypeError | ValueError):
-                raise type(error)(f"{name}: {error}") from None
-            raise PeerLost(
-                f"{name} was lost with its worker, and Dask cannot make it again ({error}); give a folder, or delayed "
-                "pieces."
-            )
+            raise lost(name, error)
     held = client.who_has(list(pieces.sources.values()))
     return {name: held.get(future.key, ()) for name, future in pieces.sources.items()}
 
 
+def lost(piece: str, error: BaseException) -> PeerLost:
+    """The error of a piece that Dask cannot make again."""
+    return PeerLost(
+        f"{piece} was lost with its worker, and Dask cannot make it again ({error}); give a folder, or delayed pieces."
+    )
+
+
 def _resumed(checkpoints: Checkpoints) -> Checkpoints:
-    return Checkpoints(checkpoints.folder, True, checkpoints.seconds)
+    return Checkpoints(checkpoints.folder, True, checkpoints.seconds, may_be_missing=True)
 
 
 class _Attempt:
@@ -156,6 +158,7 @@ class _Attempt:
         self._client = client
         self._workers = sorted(set(homes.values()))
         self._interrupted = False
+        self._outcomes: dict[Any, Outcome] = {}  # of the ranks that have ended
         self.hung: set[str] = set()  # workers that the others have waited for in vain
         size = len(self._workers)
 
@@ -211,7 +214,7 @@ class _Attempt:
             }
             if not waiting:
                 return self._ended(_gone(gone))
-            if len(waiting) + len(gone) < len(self._workers):
+            if self._lost_some():
                 others_ended = others_ended or time.monotonic()
                 if time.monotonic() - others_ended > _GRACE:
                     self.hung = waiting
@@ -224,13 +227,20 @@ class _Attempt:
                     self._give_up(_gone(gone), gone)
             time.sleep(_LOOK)
 
+    def _lost_some(self) -> bool:
+        """Whether a rank has ended without the others."""
+        for future in self._ranks:
+            if future.status == "finished" and future.key not in self._outcomes:
+                self._outcomes[future.key] = future.result()
+        return any(outcome.lost for outcome in self._outcomes.values())
+
     def _give_up(self, reason: str, gone: set[str]) -> None:
         for worker, hub in zip(self._workers, self._hubs, strict=True):
             if worker not in gone:
                 with suppress(Exception):  # it may go as well
                     hub.give_up(reason)
 
-    def _ended(self, lost: str) -> Outcome:
+    def _ended(self, reason: str) -> Outcome:
         outcomes: list[Outcome] = []
         for future in self._ranks:
             if future.status == "finished":
@@ -239,12 +249,12 @@ class _Attempt:
                 error = future.exception()
                 if getattr(error, "on_all_ranks", False) or not _of_a_lost_worker(error):
                     raise error
-                lost = lost or str(error)
+                reason = reason or str(error)
             else:
-                lost = lost or "a worker is gone."
-        lost = lost or next((outcome.lost for outcome in outcomes if outcome.lost), "")
-        if lost or outcomes[0].solution is None:
-            return Outcome(lost=lost or "rank 0 ended without a solution.")
+                reason = reason or "a worker is gone."
+        reason = reason or next((outcome.lost for outcome in outcomes if outcome.lost), "")
+        if reason or outcomes[0].solution is None:
+            return Outcome(lost=reason or "rank 0 ended without a solution.")
         found = outcomes[0]
         return found._replace(solution=_interrupted(found.solution)) if self._interrupted else found
 

@@ -22,7 +22,7 @@ from dualfield.partitions import open_partitions
 from dualfield.ranks import Communicator, PeerLost
 from dualfield.solution import Solution
 
-__all__ = ["Outcome", "Problem", "Run", "encode_bag_part", "encode_part", "forget", "train_rank"]
+__all__ = ["Outcome", "Problem", "Run", "count_positions", "encode_bag_part", "encode_part", "forget", "train_rank"]
 
 _kept: dict[str, dict[str, Any]] = {}  # duals of runs that lost a worker, by run and piece, until they go on here
 
@@ -100,6 +100,11 @@ def encode_bag_part(pairs: Any) -> EncodedPiece | None:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(f"element {number} of a part of the bag is {pair!r:.60}; expected (sequence, labels).")
     return encoded_piece(([sequence for sequence, _ in listed], [labels for _, labels in listed]))
+
+
+def count_positions(piece: EncodedPiece | None) -> int:
+    """How many positions a piece has."""
+    return 0 if piece is None else piece.X.n_positions
 
 
 def _share(ranks: Communicator, folder: str | None, pieces: Mapping[str, Any], min_count: int) -> Share:

@@ -8,16 +8,17 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from fnmatch import fnmatch
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dualfield
+from dualfield._deferred import MissingExtraError
 from tests.documentation.pages import ROOT, blocks, spans
 from tests.documentation.pages import TEXTS as SITE
 
@@ -162,15 +163,32 @@ def public() -> dict[str, list[Any]]:
     for name in ("dualfield", *modules):
         if "._" in name or name.startswith(("dualfield.torch", "dualfield.cuda")) or name.endswith("__main__"):
             continue
-        module = import_module(name)
-        for own in getattr(module, "__all__", ()):
-            value = getattr(module, own)
+        for own, value in of_module(name).items():
             found.setdefault(own, []).append(value)
             if inspect.isclass(value):
                 for attribute in dir(value):
                     if not attribute.startswith("_"):
                         found.setdefault(attribute, []).append(getattr(value, attribute, None))
     return found
+
+
+def of_module(name: str) -> dict[str, Any]:
+    """The public names of a module, but for those that need an extra which is not installed."""
+    found = {}
+    try:
+        module = import_module(name)
+        for own in getattr(module, "__all__", ()):
+            with suppress(MissingExtraError):
+                found[own] = getattr(module, own)
+    except ModuleNotFoundError as error:
+        if not lacks_an_extra(error):
+            raise
+    return found
+
+
+def lacks_an_extra(error: ModuleNotFoundError) -> bool:
+    """Whether a module of another package is missing."""
+    return not (error.name or "dualfield").startswith("dualfield")
 
 
 def calls(code: str) -> Iterator[ast.Call]:
@@ -214,19 +232,14 @@ def root(function: ast.expr) -> str:
 
 
 def resolves(dotted: str) -> bool:
-    """Whether a dotted name can be imported. Without PyTorch, whether the sources of its layer have the word."""
+    """Whether a dotted name can be imported. Where that needs an extra, whether the sources have the word."""
     parts = dotted.split(".")
-    if parts[1] in ("torch", "cuda") and find_spec("torch") is None:
-        return parts[-1] in source_words()
     value: Any = dualfield
     for position, part in enumerate(parts[1:], 2):
         try:
-            value = getattr(value, part)
-        except AttributeError:
-            try:
-                value = import_module(".".join(parts[:position]))
-            except ImportError:
-                return False
+            value = getattr(value, part) if hasattr(value, part) else import_module(".".join(parts[:position]))
+        except ModuleNotFoundError as error:
+            return lacks_an_extra(error) and parts[-1] in source_words()
     return True
 
 
@@ -257,21 +270,22 @@ def test_names_are_those_of_the_code(page: str) -> None:
 def test_what_is_stale_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     stale = """`dualfield train a.txt --pairs observed`, `--no-such`, `a | dualfield learn`, `benchmarks/gone.py`,
     `gone.hpp`, `benchmarks/features.py --gone`, `make nothing`, `dualfield.metrics.gone`, `ChainCRF(penalty=1)`,
-    `crf.vanished_()`, `gone_too`
+    `dualfield.distributed.gone`, `crf.vanished_()`, `gone_too`
     """
     monkeypatch.setitem(TEXTS, "stale", stale)
     assert unknown_options("stale") == ["train --pairs", "--no-such", "dualfield learn", "features.py --gone"]
     assert missing_files("stale") == ["benchmarks/gone.py", "gone.hpp"]
     assert missing_targets("stale") == ["nothing"]
     assert set(unknown_names("stale")) == {
-        *("dualfield.metrics.gone", "ChainCRF(penalty=)", "vanished_", "vanished_()", "gone_too"),
+        *("dualfield.metrics.gone", "dualfield.distributed.gone", "ChainCRF(penalty=)"),
+        *("vanished_", "vanished_()", "gone_too"),
     }
 
 
 def test_what_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = """`dualfield train a.txt --l2 1 -o m`, `--no-bias`, `benchmarks/features.py`, `make docs`,
     `core/bindings/methods.cmake`, `dualfield.metrics.chunks`, `ChainCRF(l2=1, solver=...)`, `crf.predict_kbest(X)`
-    `min_count`
+    `min_count`, `dualfield.distributed.MPICommunicator`, `dualfield.distributed.dask.ChainCRF`
     """
     monkeypatch.setitem(TEXTS, "fresh", fresh)
     assert unknown_options("fresh") + missing_files("fresh") + missing_targets("fresh") + unknown_names("fresh") == []

@@ -16,6 +16,7 @@ from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.ext.autodoc.mock import mock
 from sphinx.util import logging
 from typer.main import get_command
 
@@ -95,6 +96,10 @@ NAVIGATION = {
         "Changes </CHANGELOG>",
     ],
 }
+
+# What works with MPI is documented where MPI is not installed too.
+with mock(["mpi4py"]):
+    import_module("dualfield.distributed.mpi")
 
 # Public modules beside the packages.
 SINGLE_MODULES = [

@@ -5,8 +5,8 @@ on all of it in memory; then so many ranks do, as processes of MPI and as worker
 network is in between; ``bytes`` is what a rank gives to exchanges in a pass.
 
 ``--simulate 2,4,8,16`` runs ranks as threads of one process: their passes and bytes are those of so many machines,
-their seconds are not. ``--kill 5`` kills a worker of Dask with SIGKILL at a random moment of each of five fits, and compares
-the objective that the fit reports with one computed afresh from its weights.
+their seconds are not. ``--kill 5`` kills a worker of Dask with SIGKILL at a random moment of each of five fits, and
+compares the objective that the fit reports with one computed afresh from its weights.
 
     python benchmarks/scaling/distributed.py --tokens 5000000 --ranks 2
     python benchmarks/scaling/distributed.py --tokens 400000 --engines "" --simulate 2,4,8,16

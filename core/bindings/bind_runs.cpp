@@ -43,6 +43,41 @@ auto joined(Result (BoundDual::*method)()) {
         return (run.*method)();
     };
 }
+// What such runs exchange, as numbers of a type.
+void require_others(BoundDual& run) {
+    require(run.started() && run.joined(), "the run has no other workers, or has not started");
+}
+template <class Real>
+nb::object collected(BoundDual& run) {
+    const Exclusive only(&run);
+    require_others(run);
+    auto changes = new_array<Real, 1>({extent(run.collected_size())});
+    run.collect(changes.data());
+    return nb::cast(changes);
+}
+template <class Real>
+void spread(BoundDual& run, Vector<Real> changes) {
+    const Exclusive only(&run);
+    require_others(run);
+    require(static_cast<Index>(changes.shape(0)) == run.collected_size(), "the number of changes does not fit");
+    run.spread(changes.data());
+}
+template <class Real>
+nb::object collected_private(BoundDual& run) {
+    const Exclusive only(&run);
+    require_others(run);
+    auto changes = new_array<Real, 1>({extent(run.dimension())});
+    std::fill_n(changes.data(), run.dimension(), Real(0));
+    run.collect_private(changes.data());
+    return nb::cast(changes);
+}
+template <class Real>
+void spread_private(BoundDual& run, Vector<Real> changes) {
+    const Exclusive only(&run);
+    require_others(run);
+    require(static_cast<Index>(changes.shape(0)) == run.dimension(), "the number of weights does not fit");
+    run.spread_private(changes.data());
+}
 auto confirming(bool (BoundDual::*method)(double, CommonState&)) {
     return [method](BoundDual& run, double seconds, CommonState& common) {
         const Exclusive only(&run), nobody_else(&common);
@@ -161,27 +196,20 @@ void bind_dual_run(nb::module_& m) {
                  nb::gil_scoped_release release;
                  return run.advance_a_round();
              })
-        .def("collect", joined<Weights>(&BoundDual::collect), "What is to be added up over all workers after a round.")
         .def(
-            "spread",
-            [](BoundDual& run, Vector<double> changes) {
-                const Exclusive only(&run);
-                require(run.started() && run.joined(), "the run has no other workers, or has not started");
-                require(run.spread({changes.data(), changes.shape(0)}), "the number of changes does not fit");
-            },
-            "changes"_a.noconvert(), "Takes the sums over all workers.")
-        .def("collect_private", joined<Weights>(&BoundDual::collect_private),
-             "The same, of the weights of this worker "
-             "alone, after the last round of a pass.")
+            "collect",
+            [](BoundDual& run, bool single) { return single ? collected<float>(run) : collected<double>(run); },
+            "single"_a, "What is to be added up over all workers after a round, in single or double precision.")
+        .def("spread", &spread<float>, "changes"_a.noconvert())
+        .def("spread", &spread<double>, "changes"_a.noconvert(), "Takes the sums over all workers.")
         .def(
-            "spread_private",
-            [](BoundDual& run, Vector<double> changes) {
-                const Exclusive only(&run);
-                require(run.started() && run.joined(), "the run has no other workers, or has not started");
-                require(static_cast<Index>(changes.shape(0)) == run.dimension(), "the number of weights does not fit");
-                run.spread_private({changes.data(), changes.shape(0)});
+            "collect_private",
+            [](BoundDual& run, bool single) {
+                return single ? collected_private<float>(run) : collected_private<double>(run);
             },
-            "changes"_a.noconvert())
+            "single"_a, "The same, of the weights of this worker alone, after the last round of a pass.")
+        .def("spread_private", &spread_private<float>, "changes"_a.noconvert())
+        .def("spread_private", &spread_private<double>, "changes"_a.noconvert())
         .def_prop_ro("rounds_of_a_pass", joined<Index>(&BoundDual::rounds_of_a_pass))
         .def_prop_ro("first_radius", alone<BoundDual>(&BoundDual::first_radius))
         .def(

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -58,10 +57,15 @@ class BoundDual : public BoundRun {
     virtual bool join(std::uint64_t seed, Index rounds, Elsewhere elsewhere) = 0;
     virtual bool joined() const = 0;
     virtual Index advance_a_round() = 0;
-    virtual Weights collect() = 0;
-    virtual bool spread(std::span<const double> changes) = 0;
-    virtual Weights collect_private() = 0;
-    virtual void spread_private(std::span<const double> changes) = 0;
+    virtual Index collected_size() = 0;
+    virtual void collect(float* changes) = 0;
+    virtual void collect(double* changes) = 0;
+    virtual void spread(const float* changes) = 0;
+    virtual void spread(const double* changes) = 0;
+    virtual void collect_private(float* changes) = 0;
+    virtual void collect_private(double* changes) = 0;
+    virtual void spread_private(const float* changes) = 0;
+    virtual void spread_private(const double* changes) = 0;
     virtual Index rounds_of_a_pass() = 0;
     virtual double first_radius() = 0;
     virtual double dual() = 0;
@@ -166,10 +170,15 @@ class BoundDualOf final : public BoundAs<BoundDual, Method> {
     }
     bool joined() const override { return method_.joined(); }
     Index advance_a_round() override { return method_.advance_a_round(); }
-    Weights collect() override { return to_array(method_.collect()); }
-    bool spread(std::span<const double> changes) override { return method_.spread(changes); }
-    Weights collect_private() override { return to_array(method_.collect_private()); }
-    void spread_private(std::span<const double> changes) override { method_.spread_private(changes); }
+    Index collected_size() override { return method_.collected_size(); }
+    void collect(float* changes) override { method_.collect(changes); }
+    void collect(double* changes) override { method_.collect(changes); }
+    void spread(const float* changes) override { method_.spread(changes); }
+    void spread(const double* changes) override { method_.spread(changes); }
+    void collect_private(float* changes) override { method_.collect_private(changes); }
+    void collect_private(double* changes) override { method_.collect_private(changes); }
+    void spread_private(const float* changes) override { method_.spread_private(changes); }
+    void spread_private(const double* changes) override { method_.spread_private(changes); }
     Index rounds_of_a_pass() override { return method_.rounds_of_a_pass(); }
     double first_radius() override { return method_.first_radius(); }
     double dual() override { return method_.dual(); }

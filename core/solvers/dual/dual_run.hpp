@@ -174,31 +174,28 @@ class DualRun {
             return size;
         });
     }
-    std::vector<double> collect() {
-        std::vector<double> changes;
-        steps_.with_workers([&](auto& workers) {
-            changes.resize(workers.collected_size());
-            workers.collect(weights_.raw().data(), changes.data());
-        });
-        return changes;
+    Index collected_size() {
+        Index size = 0;
+        steps_.with_workers([&](auto& workers) { size = workers.collected_size(); });
+        return size;
     }
-    // False where there is another number of them.
-    bool spread(std::span<const double> changes) {
-        bool fits = false;
-        steps_.with_workers([&](auto& workers) {
-            fits = std::ssize(changes) == workers.collected_size();
-            if (fits) workers.spread(changes.data(), weights_);
-        });
-        return fits;
+    template <class Real>
+    void collect(Real* changes) {
+        steps_.with_workers([&](auto& workers) { workers.collect(weights_.raw().data(), changes); });
     }
-    Zeros<double> collect_private() {
-        Zeros<double> changes(weights_.size());
-        steps_.with_workers([&](auto& workers) { workers.collect_private(weights_.raw().data(), changes.data()); });
-        return changes;
+    template <class Real>
+    void spread(const Real* changes) {
+        steps_.with_workers([&](auto& workers) { workers.spread(changes, weights_); });
     }
-    void spread_private(std::span<const double> changes) {
+    // As many numbers as weights; zeros at first.
+    template <class Real>
+    void collect_private(Real* changes) {
+        steps_.with_workers([&](auto& workers) { workers.collect_private(weights_.raw().data(), changes); });
+    }
+    template <class Real>
+    void spread_private(const Real* changes) {
         Team team(threads_);
-        steps_.with_workers([&](auto& workers) { workers.spread_private(team, changes.data(), weights_); });
+        steps_.with_workers([&](auto& workers) { workers.spread_private(team, changes, weights_); });
     }
     Index rounds_of_a_pass() {
         Index rounds = 0;

@@ -184,28 +184,38 @@ class Workers {
         for_each_due([&](Index, Index, Index length, auto&&) { size += length; });
         return size;
     }
-    void collect(const double* weights, double* changes) {
+    // In single precision, for instance: what is rounded off is found by the next confirming pass.
+    template <class Real>
+    void collect(const double* weights, Real* changes) {
         std::vector<double> squares(shares_->classes(), 0.0);
         for_each_due([&](Index c, Index at, Index length, auto&& copies) {
-            std::fill(changes, changes + length, 0.0);
+            std::fill(changes, changes + length, Real(0));
             copies([&](Index, Index own, Index attribute) {
                 if (attribute >= 0 && !std::exchange(workers_[0].touched[attribute], std::uint8_t{0})) return;
                 const double* area = workers_[0].raw.data() + own;
                 const double unit = 1.0 / damping_->factors()[c];
-                for (Index k = 0; k < length; ++k) changes[k] = unit * (area[k] - weights[at + k]);
-                squares[c] += squared_norm(length, changes);
+                double square = 0.0;
+                for (Index k = 0; k < length; ++k) {
+                    changes[k] = static_cast<Real>(unit * (area[k] - weights[at + k]));
+                    square += static_cast<double>(changes[k]) * changes[k];
+                }
+                squares[c] += square;
             });
             changes += length;
         });
-        std::copy(squares.begin(), squares.end(), changes);
+        for (const double square : squares) *changes++ = static_cast<Real>(square);
     }
     // The sums of these numbers over all processes. The weights take them, and the round is over.
-    template <class Weights>
-    void spread(const double* changes, Weights& weights) {
+    template <class Real, class Weights>
+    void spread(const Real* changes, Weights& weights) {
         double* w = weights.raw().data();
         for_each_due([&](Index c, Index at, Index length, auto&& copies) {
-            sums_[c].of_sum += squared_norm(length, changes);
-            axpy(length, 1.0, changes, w + at);
+            double square = 0.0;
+            for (Index k = 0; k < length; ++k) {
+                square += static_cast<double>(changes[k]) * changes[k];
+                w[at + k] += changes[k];
+            }
+            sums_[c].of_sum += square;
             if (!plain_) weights.settle(at, length);
             copies([&](Index, Index own, Index) {
                 std::copy_n(w + at, length, workers_[0].raw.data() + own);
@@ -220,15 +230,18 @@ class Workers {
 
     // Between two passes: what the worker has added to weights that no other one touches, at their place among all
     // weights, the others being zero; and the sums of these over all processes.
-    void collect_private(const double* weights, double* changes) const {
+    template <class Real>
+    void collect_private(const double* weights, Real* changes) const {
         shares_->for_each_private_range(0, [&](Index at, Index own, Index length) {
-            for (Index k = 0; k < length; ++k) changes[at + k] = workers_[0].raw[own + k] - weights[at + k];
+            for (Index k = 0; k < length; ++k)
+                changes[at + k] = static_cast<Real>(workers_[0].raw[own + k] - weights[at + k]);
         });
     }
-    template <class Weights>
-    void spread_private(Team& team, const double* changes, Weights& weights) {
+    template <class Real, class Weights>
+    void spread_private(Team& team, const Real* changes, Weights& weights) {
+        double* w = weights.raw().data();
         team.over_ranges(weights.size(), [&](Index first, Index end) {
-            axpy(end - first, 1.0, changes + first, weights.raw().data() + first);
+            for (Index k = first; k < end; ++k) w[k] += changes[k];
         });
         weights.settle(team);
         loaded_ = false;

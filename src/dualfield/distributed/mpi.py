@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from dualfield._deferred import explained
@@ -54,7 +55,7 @@ class MPICommunicator(Communicator):
         self._hosts: list[str] = self._together(lambda: self._mpi.allgather(MPI.Get_processor_name()))
 
     def _sum(self, array: npt.NDArray[Number]) -> npt.NDArray[Number]:
-        found = array.copy()
+        found = np.empty_like(array)
         self._await(self._mpi.Iallreduce(array, found))
         return found
 

@@ -54,7 +54,7 @@ class DistributedRun(MarginalsRun):
         what = f"{field.dimension:,} weights and what goes with them, on each rank,"
         check_memory(vectors * field.dimension, what, "have fewer attributes, such as by a larger min_count")
         self._ranks = self.field.communicator
-        self._exchanged: Any = np.float64 if tol < FINE else np.float32
+        self._coarse = tol >= FINE
         self._single = solver.single(self.field.share, tol)
         self._common = _core.CommonState(
             l1=float(field.l1),
@@ -85,17 +85,14 @@ class DistributedRun(MarginalsRun):
         if self._rounds == 0:
             self._begin_pass()
         self._run.advance_a_round()
-        self._run.spread(self._sum(self._run.collect()))
+        self._run.spread(self._ranks.all_reduce(self._run.collect(self._coarse)))
         self._rounds += 1
         if self._rounds < self._run.rounds_of_a_pass:
             return False
-        self._run.spread_private(self._sum(self._run.collect_private()))
+        self._run.spread_private(self._ranks.all_reduce(self._run.collect_private(self._coarse)))
         self._take_back()
         self._look()
         return True
-
-    def _sum(self, changes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        return self._ranks.all_reduce(changes.astype(self._exchanged, copy=False)).astype(np.float64, copy=False)
 
     def _start(self) -> None:
         blocks = self._run.updates_per_pass
@@ -207,7 +204,7 @@ class DistributedRun(MarginalsRun):
 
     @property
     def note(self) -> str:
-        exchanged, size = "float32" if self._exchanged is np.float32 else "float64", self._ranks.size
+        exchanged, size = "float32" if self._coarse else "float64", self._ranks.size
         return f"On {size} ranks, which exchanged changes of weights in {exchanged}" if size > 1 else "On one rank"
 
     @property

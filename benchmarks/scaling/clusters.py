@@ -8,9 +8,9 @@ network is in between; ``bytes`` is what a rank gives to exchanges in a pass.
 their seconds are not. ``--kill 5`` kills a worker of Dask with SIGKILL at a random moment of each of five fits, and
 compares the objective that the fit reports with one computed afresh from its weights.
 
-    python benchmarks/scaling/distributed.py --tokens 5000000 --ranks 2
-    python benchmarks/scaling/distributed.py --tokens 400000 --engines "" --simulate 2,4,8,16
-    python benchmarks/scaling/distributed.py --tokens 400000 --engines "" --kill 5 --tol 1e-5
+    python benchmarks/scaling/clusters.py --tokens 5000000 --ranks 2
+    python benchmarks/scaling/clusters.py --tokens 400000 --engines "" --simulate 2,4,8,16
+    python benchmarks/scaling/clusters.py --tokens 400000 --engines "" --kill 5 --tol 1e-5
 """
 
 from __future__ import annotations

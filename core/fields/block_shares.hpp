@@ -56,7 +56,8 @@ class BlockShares {
         std::vector<std::vector<std::int32_t>> counts(workers());  // how often a worker's blocks have each attribute
         each_worker(team, [&](Index w) { counts[w] = occurrences(w); });
         all_workers_ = elsewhere ? elsewhere->workers : workers();
-        const double touches = kTouches * static_cast<double>(all_workers_ * rounds.of_a_pass);
+        const double touches =
+            (elsewhere ? kTouchesElsewhere : kTouches) * static_cast<double>(all_workers_ * rounds.of_a_pass);
         std::vector<std::int8_t> kinds(attributes);
         owners_.assign(classes_, 0.0);
         team.over_ranges(attributes, [&](Index first, Index end) {
@@ -108,8 +109,8 @@ class BlockShares {
 
    private:
     // An attribute is exchanged when a worker has met it about so many times.
-    static constexpr double kTouches = 2.0;
-    static constexpr std::int8_t kAbsent = -2, kOwned = -1;  // otherwise a class
+    static constexpr double kTouches = 2.0, kTouchesElsewhere = 16.0;  // between processes an exchange costs more
+    static constexpr std::int8_t kAbsent = -2, kOwned = -1;            // otherwise a class
 
     struct Mine {
         std::vector<std::int32_t> attributes;

@@ -1,9 +1,10 @@
 """A dual method whose blocks are shared out among ranks; the compiled side is ``core/solvers/parallel/workers.hpp``.
 
 Each rank is one worker. It takes steps on its own sequences and sees their effect at once; what the others do it sees
-at the next exchange. A pass has :data:`EXCHANGES` of them. Weights that the ranks meet often are exchanged each time,
-rarer ones less often, and those that one rank alone has once a pass, since acceleration looks at all weights. Every
-rank keeps all weights, and makes the same decisions from the same numbers.
+at the next exchange. A pass has :data:`EXCHANGES` of them for each rank, at most :data:`MOST_EXCHANGES`. Weights that
+the ranks meet often are exchanged each time, rarer ones less often, and those that one rank alone has once a pass,
+since acceleration looks at all weights. Every rank keeps all weights, and makes the same decisions from the same
+numbers.
 
 What is exchanged are changes of weights, in float32 unless the tolerance is below :data:`FINE`. The certificate does
 not rest on them: a confirming pass adds up ``v(μ)`` of all ranks afresh from their duals, in float64.
@@ -27,9 +28,9 @@ from dualfield.solvers.base import Bound, MarginalsRun, Run
 if TYPE_CHECKING:
     from dualfield.solvers.dual import DualSolver
 
-__all__ = ["EXCHANGES", "FINE", "DistributedRun"]
+__all__ = ["EXCHANGES", "FINE", "MOST_EXCHANGES", "DistributedRun"]
 
-EXCHANGES = 16  # a pass
+EXCHANGES, MOST_EXCHANGES = 4, 16  # of a pass: for each rank, and at most
 FINE = 1e-6  # tolerances below which changes of weights are exchanged in float64
 _OTHER_SEED = 7919  # between the random numbers of two ranks
 
@@ -65,9 +66,10 @@ class DistributedRun(MarginalsRun):
             seed=seed,
             threads=1,
         )
+        exchanges = min(EXCHANGES * self._ranks.size, MOST_EXCHANGES)
         seed_of_rank = seed + _OTHER_SEED * self._ranks.rank
         self._run = replace(solver, n_jobs=1).bind(self.field.share, seed_of_rank, self._single)
-        if not self._run.join(seed_of_rank, EXCHANGES, self._ranks.size, *self.field.owners()):
+        if not self._run.join(seed_of_rank, exchanges, self._ranks.size, *self.field.owners()):
             raise TypeError(f"{solver.name} cannot share out the weights of {field.name}; use solver='lbfgs'.")
         self._rounds = 0  # of the pass that have been done
         self._lent = False  # whether the run has the common state

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from distributed import get_worker
 
 from dualfield.ranks.communicator import Communicator, Number, PeerLost, named, total
 
@@ -124,37 +125,43 @@ class DaskCommunicator(Communicator):
     def __init__(self, run: str, rank: int, hubs: list[Any], workers: list[str], time_limit: float) -> None:
         self.rank, self.size, self.time_limit = rank, len(hubs), time_limit
         self._hub, self._hubs, self._workers = hub_here(run, rank), hubs, workers
+        self._loop = get_worker().loop.asyncio_loop  # on which the hub beside this rank works
         self._number = 0
 
     def _sum(self, array: npt.NDArray[Number]) -> npt.NDArray[Number]:
         if array.nbytes < _LARGE:
-            (found,) = self._exchanged("sum", [array], self._hubs[:1])
+            (found,) = self._exchanged("sum", [array])
             return np.asarray(found)
         flat = array.reshape(-1)
-        parts = self._exchanged("sum", np.array_split(flat, self.size), self._hubs)
+        parts = self._exchanged("sum", np.array_split(flat, self.size))
         return np.concatenate(parts).reshape(array.shape)
 
     def gather(self, thing: Any) -> list[Any] | None:
         """What the ranks give, on rank 0."""
-        found: list[Any] | None = self._exchanged("gather", [thing], self._hubs[:1])[0]
+        found: list[Any] | None = self._exchanged("gather", [thing])[0]
         return found
 
     def broadcast(self, thing: Any) -> Any:
         """What rank 0 gives."""
-        return self._exchanged("broadcast", [thing if self.rank == 0 else None], self._hubs[:1])[0]
+        return self._exchanged("broadcast", [thing if self.rank == 0 else None])[0]
 
-    def _exchanged(self, kind: str, things: list[Any], hubs: list[Any]) -> list[Any]:
-        """Give each hub one of the things; what they answer."""
+    def _exchanged(self, kind: str, things: list[Any]) -> list[Any]:
+        """Give one of the things to each of the first hubs; what they answer."""
         self._number += 1
         try:
-            calls = [
-                hub.exchange(self.rank, self._number, kind, thing) for hub, thing in zip(hubs, things, strict=True)
-            ]
+            calls = [self._call(rank, kind, thing) for rank, thing in enumerate(things)]
             return [self._answer(call, rank) for rank, call in enumerate(calls)]
         except (OSError, RuntimeError, ValueError) as error:  # of Dask, about an actor or its worker
             if isinstance(error, PeerLost):
                 raise
             raise PeerLost(f"a worker does not answer any more ({error}).") from None
+
+    def _call(self, hub: int, kind: str, thing: Any) -> Any:
+        """Begin a call of a hub: of the one beside this rank without the network."""
+        if hub != self.rank:
+            return self._hubs[hub].exchange(self.rank, self._number, kind, thing)
+        coroutine = self._hub.exchange(self.rank, self._number, kind, thing)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def _answer(self, call: Any, hub: int) -> Any:
         waited = 0.0

@@ -167,10 +167,6 @@ class ChainCRF(LocalChainCRF):
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "client": None}  # a connection is of one process
 
-    @classmethod
-    def _defaults(cls) -> dict[str, Any]:
-        return {**_of_the_cluster(cls), **LocalChainCRF._defaults()}
-
     def _check(self) -> None:
         """Refuse what has no place on a cluster, before any work."""
         check_parameters(self)
@@ -201,9 +197,15 @@ class ChainCRF(LocalChainCRF):
         return client
 
 
-def _of_the_cluster(cls: type) -> dict[str, Any]:
-    parameters = inspect.signature(cls).parameters
-    return {name: parameters[name].default for name in _OF_THE_CLUSTER}
+def _signature() -> inspect.Signature:
+    """The parameters of the cluster and those of :class:`dualfield.ChainCRF`, by name."""
+    own = [parameter for name, parameter in inspect.signature(ChainCRF).parameters.items() if name in _OF_THE_CLUSTER]
+    others = inspect.signature(LocalChainCRF).parameters.values()
+    by_name = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in others]
+    return inspect.Signature([*own, *by_name])
+
+
+ChainCRF.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 def _pieces(client: Any, X: Any) -> Pieces:

@@ -5,6 +5,9 @@ and the one after, about 16 attributes a token, 25 labels. python-crfsuite train
 same sequences in one process, in turns, so that both meet the same load. Printed are medians over the turns:
 
 * one address: ``tag`` of dicts; the same, then ``marginal`` of each token's label; ``tag`` of an ``ItemSequence``;
+* the same two of sequences of other shapes, each with a model of its own: a person's name (3 tokens, nested dicts), a
+  line of a recipe (9 tokens, dicts of 30 strings), a Thai phrase (25 characters, lists of strings with the characters
+  around), a Vietnamese name (4 tokens, lists of strings);
 * one token with one attribute;
 * opening a large generated model, about 37 MB, read and, for dualfield, also mapped, and the same as a model file of
   dualfield;
@@ -37,6 +40,12 @@ from benchmarks.processes import run
 
 LABELS = [f"Label{i}" for i in range(25)]
 LENGTH, SEQUENCES = 5, 200
+SHAPES = {
+    "name": (3, "nested"),
+    "recipe line": (9, "flat"),
+    "Thai phrase": (25, "strings"),
+    "Vietnamese name": (4, "strings"),
+}
 COLD = (
     "import sys; {imports}; t = pycrfsuite.Tagger(); t.open(sys.argv[1]); "
     "t.tag([{{'word': 'main', 'previous': {{'word': 'oak'}}}}, {{'word': 'street', 'digits': True}}])"
@@ -77,23 +86,71 @@ def main() -> None:
 # ---- addresses ---------------------------------------------------------------------------------------------
 
 
+def vocabulary(alphabet: str, longest: int = 9) -> list[str]:
+    letters = random.Random(0)
+    return ["".join(letters.choice(alphabet) for _ in range(letters.randint(2, longest))) for _ in range(4000)]
+
+
+def sequences_of(shape: str, count: int, seed: int) -> list[tuple[list[Any], list[str]]]:
+    """Sequences of one of the other shapes, with labels."""
+    length, form = SHAPES[shape]
+    thai = "".join(chr(code) for code in range(0x0E01, 0x0E2F))
+    vietnamese = "aăâbcdđeêghiklmnoôơpqrstuưvxyáàảãạấầẩẫậếềểễệốồổỗộớờởỡợ"
+    words = vocabulary({"Thai phrase": thai, "Vietnamese name": vietnamese}.get(shape, "abcdefghijklmnoprstu"), 6)
+    rng, found = random.Random(seed), []
+    for _ in range(count):
+        tokens = [rng.choice(thai) if shape == "Thai phrase" else rng.choice(words) for _ in range(length)]
+        x = (
+            around(tokens)
+            if form == "nested"
+            else [(flat if form == "flat" else window)(tokens, t) for t in range(length)]
+        )
+        found.append((x, [LABELS[(len(token) + t) % 9] for t, token in enumerate(tokens)]))
+    return found
+
+
+def flat(tokens: list[str], t: int) -> dict[str, Any]:
+    """Thirty strings for a token, as parsers of ingredients have them."""
+    found = {"bias": "", "stem": tokens[t], "pos": tokens[t][-1:], "is_capitalised": tokens[t].istitle()}
+    for d in (-3, -2, -1, 1, 2, 3):
+        if 0 <= t + d < len(tokens):
+            word = tokens[t + d]
+            found |= {f"word{d}": word, f"pos{d}": word[-1:], f"pair{d}": word + "|" + tokens[t], f"short{d}": word[:3]}
+    return {**found, **{f"prefix{k}": tokens[t][:k] for k in (2, 3)}, **{f"suffix{k}": tokens[t][-k:] for k in (2, 3)}}
+
+
+def window(tokens: list[str], t: int) -> list[str]:
+    """Strings with the tokens around, one by one, in pairs and in threes."""
+    padded = ["<>"] * 3 + tokens + ["<>"] * 3
+    ones = [f"{d}|{padded[t + 3 + d]}" for d in range(-3, 4)]
+    return [
+        "bias",
+        *ones,
+        *(ones[k] + ones[k + 1] for k in range(6)),
+        *(ones[k] + ones[k + 1] + ones[k + 2] for k in range(5)),
+    ]
+
+
 def addresses(count: int, seed: int) -> list[tuple[list[dict[str, Any]], list[str]]]:
-    letters, words = random.Random(0), []
-    for _ in range(4000):
-        words.append("".join(letters.choice("abcdefghijklmnoprstu") for _ in range(letters.randint(2, 9))))
+    words = vocabulary("abcdefghijklmnoprstu")
     rng = random.Random(seed)
     found = []
     for _ in range(count):
         tokens = [rng.choice(words) if rng.random() < 0.7 else str(rng.randrange(20_000)) for _ in range(LENGTH)]
-        own = [features(token) for token in tokens]
-        whole = [dict(one) for one in own]
-        for t in range(LENGTH):
-            if t > 0:
-                whole[t]["previous"] = own[t - 1]
-            if t + 1 < LENGTH:
-                whole[t]["next"] = own[t + 1]
-        found.append((whole, [LABELS[int(5 * t + 5 * rng.random())] for t in range(LENGTH)]))
+        found.append((around(tokens), [LABELS[int(5 * t + 5 * rng.random())] for t in range(LENGTH)]))
     return found
+
+
+def around(tokens: list[str]) -> list[dict[str, Any]]:
+    """The features of each token, with those of the token before and the one after in dicts of their own."""
+    own = [features(token) for token in tokens]
+    whole = [dict(one) for one in own]
+    for t in range(len(tokens)):
+        if t > 0:
+            whole[t]["previous"] = own[t - 1]
+        if t + 1 < len(tokens):
+            whole[t]["next"] = own[t + 1]
+    return whole
 
 
 def features(token: str) -> dict[str, Any]:
@@ -112,11 +169,15 @@ def train(folder: Path, turns: int) -> dict[str, int]:
 
     from dualfield.models import read_crfsuite_model
 
-    trainer = pycrfsuite.Trainer(verbose=False)
-    for x, y in addresses(2000, 1):
-        trainer.append(x, y)
-    trainer.set_params({"c2": 0.01, "max_iterations": 15})
-    trainer.train(str(folder / "small"))
+    for name, pairs in {
+        "small": addresses(2000, 1),
+        **{shape: sequences_of(shape, 2000, 1) for shape in SHAPES},
+    }.items():
+        trainer = pycrfsuite.Trainer(verbose=False)
+        for x, y in pairs:
+            trainer.append(x, y)
+        trainer.set_params({"c2": 0.01, "max_iterations": 15})
+        trainer.train(str(folder / name))
     rng = random.Random(2)
     trainer = pycrfsuite.Trainer(verbose=False, algorithm="ap")
     for _ in range(22_500):
@@ -169,6 +230,15 @@ def measure(folder: Path, turns: int) -> dict[str, dict[str, float]]:
         calls = {name: partial(over_all, call, taggers[name], given[name]) for name in taggers}
         seconds = in_turns(calls, turns)
         found[row] = {name: 1e6 * value / SEQUENCES for name, value in seconds.items()}
+
+    for shape in SHAPES:
+        given = [x for x, _ in sequences_of(shape, SEQUENCES, 3)]
+        for tagger in taggers.values():
+            tagger.open(str(folder / shape))
+        check(*taggers.values(), given)
+        for row, call in ((f"one {shape}, µs", tag), (f"one {shape} and its marginals, µs", tag_with_marginals)):
+            seconds = in_turns({name: partial(over_all, call, taggers[name], given) for name in taggers}, turns)
+            found[row] = {name: 1e6 * value / SEQUENCES for name, value in seconds.items()}
 
     def opened(name: str, file: str, mapped: bool = False) -> None:
         modules[name].Tagger().open(str(folder / file), **({"mapped": True} if mapped else {}))

@@ -132,3 +132,8 @@ def test_preset_ner_gives_the_measured_attributes(data_folder: Path) -> None:
     sentences = read_columns(data_folder / "conll2002" / "ned.train.gz")
     encoded = encode(extract_all("ner", [[row[:2] for row in rows] for rows in sentences]))
     assert (len(encoded), encoded.n_positions, len(encoded.vocabulary)) == (15806, 202931, 605248)
+
+
+def test_words_in_the_place_of_rows_are_refused_with_their_place() -> None:
+    with pytest.raises(TypeError, match=r"token 1 of sentence 0 is the string 'toaster'; expected its columns"):
+        extract_all("ner", [[("the",), "toaster"]])  # type: ignore[list-item]

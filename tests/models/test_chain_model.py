@@ -89,3 +89,12 @@ def test_a_vocabulary_without_its_table_is_the_same() -> None:
     assert vocabulary.to_bytes_arrays()["vocabulary_offsets"].tolist() == [0, 5, 5, 8, 9]
     assert vocabulary.index["né"] == 2
     assert vocabulary.names == names
+
+
+def test_plain_words_for_a_model_of_a_template_bring_a_warning() -> None:
+    crf = ChainCRF(random_state=0).fit([[["w=a"], ["w=b"]]], [["X", "Y"]])
+    crf.predict([[["a"], ["b"]]])  # whoever made the attributes knows them
+    crf.column_features_ = {"rules": []}
+    crf.predict([[["w=a"], ["b"]]])
+    with pytest.warns(UserWarning, match="The model knows no attribute of X: a template made those"):
+        crf.predict([[["a"], ["b"]]])

@@ -146,6 +146,13 @@ def extract_all(name: str, sentences: Iterable[Sequence[Row]]) -> list[list[list
     ['w[0]=it', 'prefix1=I', 'suffix1=t']
     """
     listed = list(sentences)
+    for number, sentence in enumerate(listed):
+        for t, row in enumerate(sentence):
+            if isinstance(row, str):
+                raise TypeError(
+                    f"token {t} of sentence {number} is the string {row!r:.40}; expected its columns as a tuple, as in "
+                    f"({row!r:.40},)."
+                )
     widths = [len(row) for sentence in listed for row in sentence]
     # Columns that only some rows have are not used.
     columns = min(widths, default=2)

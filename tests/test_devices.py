@@ -41,7 +41,7 @@ def test_other_devices_are_refused(device: Any) -> None:
     lambda: ChainCRF(device="cuda:1", solver=LBFGS()).fit(X, Y),
 ])  # fmt: skip
 def test_without_a_gpu_the_way_out_is_named(call: Any) -> None:
-    with pytest.raises((ImportError, ValueError), match="leave --device out to use the CPU"):
+    with pytest.raises((ImportError, ValueError), match="leave device out to use the CPU"):
         call()
 
 

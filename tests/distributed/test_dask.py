@@ -211,6 +211,19 @@ def test_a_worker_that_hangs_is_named(folder: Path) -> None:
     assert crf.solution_.status == "converged"
 
 
+def test_scattered_pieces_that_are_lost_end_in_a_sentence(client: Client) -> None:
+    pieces = client.scatter(PIECES)
+    client.cancel(pieces[2])
+    with pytest.raises(PeerLost, match=r"piece-00002 was lost with its worker, and Dask cannot make it again"):
+        ChainCRF(client).fit(pieces)
+
+
+def test_an_error_of_one_worker_ends_the_fit_at_once(client: Client, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(OSError, match="file"):
+        ChainCRF(client, checkpoints=tmp_path / "file", random_state=0).fit(folder)
+
+
 def test_labels_of_one_worker_alone_are_those_of_all(client: Client) -> None:
     pieces = [([[["a"], ["b"]]], [["X", "Y"]]), ([[["c"], ["b"]]], [["Z", "Z"]])]
     crf = ChainCRF(client, l2=0.1, random_state=0).fit(client.scatter(pieces))

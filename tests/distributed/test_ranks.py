@@ -195,13 +195,11 @@ def test_a_run_goes_on_from_the_checkpoints_of_one_that_lost_a_rank(tmp_path: Pa
         assert found.primal <= optimum.primal * (1 + 2e-6)
 
 
-@pytest.mark.parametrize("exchange", range(20, 80, 3))
-def test_what_is_kept_is_whole_wherever_the_loss_comes(exchange: int) -> None:
-    """Between any two exchanges: in the start, within a pass, at its end, and in a confirming pass."""
+def lost_at(exchange: int, kept: dict[str, Any]) -> list[dict[str, Any]]:
+    """What two ranks know that go on from ``kept`` and are interrupted at an exchange."""
     asked = Training(ChainSpec(), tol=1e-5, max_passes=3000, random_state=0)
-    kept: dict[str, Any] = {}
 
-    def first(ranks: Communicator) -> None:
+    def work(ranks: Communicator) -> dict[str, Any]:
         count = [0]
         add_up = ranks._sum
 
@@ -213,17 +211,51 @@ def test_what_is_kept_is_whole_wherever_the_loss_comes(exchange: int) -> None:
 
         ranks._sum = interrupted  # type: ignore[method-assign]
         with pytest.raises(PeerLost) as lost:
-            train_share(ranks, share(ranks, 6), asked)
-        if isinstance(lost.value, Interrupted):
-            kept.update(lost.value.state)
+            train_share(ranks, share(ranks, 6), asked, kept=kept)
+        return lost.value.state if isinstance(lost.value, Interrupted) else {}
 
-    run_in_threads(2, first)
+    return run_in_threads(2, work)
+
+
+@pytest.mark.parametrize("exchange", [*range(2, 20), *range(20, 70, 5)])
+def test_what_is_kept_is_whole_wherever_the_loss_comes(exchange: int) -> None:
+    """Between any two exchanges: in the start, when it goes on, within a pass, at its end, when it is confirmed."""
+    kept: dict[str, Any] = {}
+    for state in lost_at(60, {}):
+        kept.update(state)
     assert len(kept) == 7
+    known = {name: {key: array.copy() for key, array in arrays.items()} for name, arrays in kept.items()}
+    for state in lost_at(exchange, kept):
+        assert len(state) in (0, 4)  # nothing, or three pieces and what acceleration knows
+        kept.update(state)
+    if exchange < 5:  # before anything was restored nothing is known that was not known before
+        assert all(
+            np.array_equal(kept[name]["duals"], known[name]["duals"]) for name in known if name != "acceleration"
+        )
+    asked = Training(ChainSpec(), tol=1e-5, max_passes=3000, random_state=0)
     found = run_in_threads(3, lambda ranks: train_share(ranks, share(ranks, 6), asked, kept=kept)[1])[0]
     optimum = solve(whole(), "lbfgs", tol=1e-8, max_passes=9000)
     assert found.status == "converged"
     assert found.dual <= optimum.primal
     assert found.primal <= optimum.primal * (1 + 1e-5)
+
+
+def test_ranks_whose_weights_differ_end_in_an_error() -> None:
+    def work(ranks: Communicator) -> None:
+        ours = share(ranks, 6)
+        field = DistributedChain(ours.part.X, ours.part.codes, ours.classes, ranks)
+        field._loss(np.full(field.dimension, 1.0 + 1e-16 + ranks.rank * 1e-15))
+
+    assert "the ranks no longer have the same weights" in refused(work)
+
+
+def test_a_rank_without_weight_is_refused_on_all_ranks() -> None:
+    def work(ranks: Communicator) -> None:
+        ours = share(ranks, 6)
+        weight = np.full(len(ours.part.X), float(ranks.rank))
+        DistributedChain(ours.part.X, ours.part.codes, ours.classes, ranks, sample_weight=weight)
+
+    assert "all sequences of rank 0 have the weight zero" in refused(work)
 
 
 def test_partitions_of_a_folder_are_shared_out_by_their_size(tmp_path: Path) -> None:
@@ -275,7 +307,7 @@ def refused(work: Callable[[Communicator], Any], size: int = 2) -> str:
         ([([[["a"]]], [["X"]]), ([[["b"]]], [["X"]])], "at least two different labels are needed to train"),
         ([([[["a"]]], [["X"]]), ([[["b"]]], [[1]])], "labels of one type"),
         ([([[["a"]]], [["X"]]), ([np.ones((1, 2))], [["Y"]])], "give all alike"),
-        ([([[["a"]]], [["X"]], [0.0]), ([[["b"]]], [["Y"]], [0.0])], "Every sample_weight is zero"),
+        ([([[["a"]]], [["X"]], [0.0]), ([[["b"]]], [["Y"]], [0.0])], "rank 0 have the weight zero"),
     ],
 )
 def test_pieces_that_do_not_fit_together_are_refused_on_all_ranks(pieces: list[Any], said: str) -> None:

@@ -38,18 +38,20 @@ def train_by_mpi(
         raise ValueError(f"--time-limit must be a positive number of seconds; got {options.time_limit:g}.")
     if options.resume and options.checkpoints is None:
         raise ValueError("--resume goes on from checkpoints; name their folder by --checkpoints.")
-    ranks = MPICommunicator(time_limit=options.time_limit)
+    rank: int | None = None
     try:
+        ranks = MPICommunicator(time_limit=options.time_limit)
+        rank = ranks.rank
         return _trained(ranks, folder, output, spec, asked, options, quiet)
     except BaseException as error:
         if getattr(error, "on_all_ranks", False):
-            if ranks.rank == 0:
+            if rank == 0:
                 raise
             raise typer.Exit(BAD_INPUT) from None
-        say(f"Error: {error}" if isinstance(error, PeerLost) else f"Error: rank {ranks.rank}: {error!r}")
+        say(f"Error: {error}" if isinstance(error, PeerLost) else f"Error: rank {rank}: {error!r}")
         if options.checkpoints is not None:
             say(f"--resume --checkpoints {options.checkpoints} goes on from the last checkpoint.")
-        ranks.abort()
+        MPICommunicator.abort()
         raise typer.Exit(NOT_CONVERGED) from None
 
 

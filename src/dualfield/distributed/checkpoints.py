@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,11 @@ class Checkpoints:
         """Keep the duals of a piece in the place of earlier ones."""
         with atomic_write(self._path(piece), "wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
+
+    def save_all(self, state: Mapping[str, Arrays]) -> None:
+        """Keep what a rank knows of its pieces."""
+        for piece, arrays in state.items():
+            self.save(piece, arrays)
 
     def load(self, piece: str) -> Arrays | None:
         """The duals of a piece; None where it has left none."""

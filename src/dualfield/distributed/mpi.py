@@ -1,8 +1,9 @@
 """Ranks that are processes of MPI, through mpi4py.
 
-MPI waits for ever where a process hangs, and ends all processes where one dies. So no call here blocks: each begins an
-exchange and looks again and again whether it is done. Who has waited too long *calls the roll*: it tells every rank at
-which exchange it is. Ranks that wait hear that and answer. Those that do not answer, or are behind, are named.
+MPI waits for ever where a process hangs, and ends all processes where one dies. So a rank begins an exchange, and looks
+again and again whether it is done; only where all have come to a barrier do they exchange objects by calls that block.
+Who has waited too long *calls the roll*: it tells every rank at which exchange it is. Ranks that wait hear that and
+answer. Those that do not answer, or are behind, are named.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class MPICommunicator(Communicator):
     def __init__(self, communicator: Any = None, time_limit: float = TIME_LIMIT) -> None:
         self._mpi = (communicator or MPI.COMM_WORLD).Dup()
         self.rank, self.size, self.time_limit = self._mpi.Get_rank(), self._mpi.Get_size(), time_limit
-        self._exchanges = 0
-        self._hosts: list[str] = self._together(lambda: self._mpi.allgather(MPI.Get_processor_name()))
+        self._exchanges, self._hosts = 0, list[str]()
+        self._hosts = self._together(lambda: self._mpi.allgather(MPI.Get_processor_name()))
 
     def _sum(self, array: npt.NDArray[Number]) -> npt.NDArray[Number]:
         found = np.empty_like(array)
@@ -68,7 +69,8 @@ class MPICommunicator(Communicator):
         """What rank 0 gives."""
         return self._together(lambda: self._mpi.bcast(thing))
 
-    def abort(self) -> None:
+    @staticmethod
+    def abort() -> None:
         """End all processes."""
         MPI.COMM_WORLD.Abort(1)
 
@@ -101,6 +103,7 @@ class MPICommunicator(Communicator):
                 time.sleep(_PAUSE)
         late = [rank for rank in others if at[rank] < self._exchanges] or others
         raise PeerLost(
-            f"{named(late, self._hosts)} did not come to exchange {self._exchanges} within {waited:.0f} s; see what "
-            "became of the process, and resume from the last checkpoint, or raise the time limit."
+            f"{named(late, self._hosts or None)} did not come to exchange {self._exchanges} within {waited:.0f} s; see "
+            "what became of the process, and resume from the last checkpoint, or raise the time limit.",
+            late,
         )

@@ -50,7 +50,7 @@ class Interrupted(PeerLost):
     """A rank was lost. ``state`` has what this rank knows, so that another run can go on from it."""
 
     def __init__(self, lost: PeerLost, state: dict[str, Arrays]) -> None:
-        super().__init__(str(lost))
+        super().__init__(str(lost), lost.late)
         self.state = state
 
 
@@ -125,17 +125,21 @@ def train_share(
     communicator.together(lambda: solver.check(field))
     run = solver.start_to(field, seed, training.tol)
     watch = _Watch(communicator, share, as_callbacks(callbacks), checkpoints, stop)
+    begun = False  # before that a rank knows nothing that was not known
     try:
         if isinstance(run, DistributedRun):
-            saved = {name: _saved(name, checkpoints, kept) for name in (*share.names, ACCELERATION)}
+            names = (*share.names, ACCELERATION)
+            saved = communicator.together(lambda: {name: _saved(name, checkpoints, kept) for name in names})
             if communicator.any(any(arrays is not None for arrays in saved.values())):
                 pieces = [(*watch.blocks(k), saved[name]) for k, name in enumerate(share.names)]
                 run.restore(pieces, saved[ACCELERATION])
+        begun = True
         solution = solve(
             field, solver, training.tol, training.max_passes, callbacks=watch, state=run, random_state=seed
         )
     except PeerLost as lost:
-        raise Interrupted(lost, watch.state(run) if isinstance(run, DistributedRun) else {}) from None
+        state = watch.state(run) if begun and isinstance(run, DistributedRun) else {}
+        raise Interrupted(lost, state) from None
     watch.save(run)
     solution.state = None
     return field, solution
@@ -203,9 +207,10 @@ class _Watch:
     def save(self, run: Run) -> None:
         """Leave the duals of this rank's pieces in the folder of checkpoints, if there is one."""
         if self._checkpoints is not None and isinstance(run, DistributedRun):
-            for name, arrays in self.state(run).items():
-                if name != ACCELERATION or self._ranks.rank == 0:
-                    self._checkpoints.save(name, arrays)
+            state, checkpoints = self.state(run), self._checkpoints
+            if self._ranks.rank > 0:
+                del state[ACCELERATION]
+            self._ranks.together(lambda: checkpoints.save_all(state))
             self._saved_at = time.monotonic()
 
     def blocks(self, k: int) -> tuple[int, int]:

@@ -96,6 +96,7 @@ class DistributedChain(Field):
         check_label_count(len(classes))
         rules = resolve_constraints(self.spec.constraints, classes)
         communicator.together(lambda: check_labels(codes, X.offsets, classes, rules, None))
+        communicator.together(lambda: _check_weight(sample_weight, communicator.rank))
         self.layout = _common_layout(
             ChainLayout.from_data(X, codes, len(classes), self.spec, constraints=rules), self.spec, communicator
         )
@@ -148,8 +149,8 @@ class DistributedChain(Field):
     def _loss(self, w: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         """The losses of all ranks, and their gradient."""
         value, gradient = self.share.core.gradient(w)
-        total = self.communicator.all_reduce(np.append(gradient - self.l2 * w, value - 0.5 * self.l2 * float(w @ w)))
-        return float(total[-1]), total[:-1]
+        (loss,) = self.communicator.sums_of_agreed([value - 0.5 * self.l2 * float(w @ w)], [w])
+        return float(loss), self.communicator.all_reduce(gradient - self.l2 * w)
 
     def primal(self, weights: npt.ArrayLike) -> float:
         """The objective over the data of all ranks, which must all ask for it."""
@@ -182,6 +183,12 @@ class DistributedChain(Field):
 
 
 _WITH_COSTS = Choice("lbfgs", "costs of labels cannot be shared out by weights")
+
+
+def _check_weight(sample_weight: npt.ArrayLike | None, rank: int) -> None:
+    """Refuse a rank whose sequences all have the weight zero."""
+    if sample_weight is not None and not np.asarray(sample_weight).any():
+        raise ValueError(f"all sequences of rank {rank} have the weight zero; leave them out, or start fewer ranks.")
 
 
 def _common_layout(own: ChainLayout, spec: ChainSpec, communicator: Communicator) -> ChainLayout:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,14 @@ TIME_LIMIT = 300.0  # seconds
 
 
 class PeerLost(RuntimeError):
-    """A rank did not take part in an exchange within the time limit, or its process is gone."""
+    """A rank did not take part in an exchange within the time limit, or its process is gone.
+
+    ``late`` has the ranks that were waited for in vain, where they are known.
+    """
+
+    def __init__(self, message: str, late: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.late = tuple(late)
 
 
 class Communicator(ABC):
@@ -67,6 +75,19 @@ class Communicator(ABC):
         """What the ranks give, in their order, on every rank."""
         found: list[Any] = self.broadcast(self.gather(thing))
         return found
+
+    def sums_of_agreed(self, numbers: Sequence[float], arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
+        """The sums of some numbers; RuntimeError unless all ranks have the same ``arrays``, to the last bit."""
+        mark = 0
+        for array in arrays:
+            mark = crc32(np.ascontiguousarray(array).data, mark)
+        *sums, marks, squares = self.all_reduce(np.array([*numbers, mark, float(mark >> 8) ** 2], np.float64))
+        if marks != self.size * mark or squares != self.size * float(mark >> 8) ** 2:
+            raise RuntimeError(
+                "the ranks no longer have the same weights: their processors round differently. Set DUALFIELD_ISA to "
+                "the same level on all of them, such as v3, and start again."
+            )
+        return np.array(sums)
 
     def any(self, flag: bool) -> bool:
         """Whether any rank says so."""

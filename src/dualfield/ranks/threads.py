@@ -44,7 +44,7 @@ class _Thread(Communicator):
         except threading.BrokenBarrierError:
             arrivals = self._meeting.arrivals
             late = [rank for rank, count in enumerate(arrivals) if count < max(arrivals)]
-            raise PeerLost(f"{named(late or [self.rank])} did not come within {self.time_limit:g} s.") from None
+            raise PeerLost(f"{named(late or [self.rank])} did not come within {self.time_limit:g} s.", late) from None
 
     def _sum(self, array: npt.NDArray[Number]) -> npt.NDArray[Number]:
         return total(self._exchanged(array))

@@ -111,7 +111,6 @@ class DistributedRun(MarginalsRun):
     def _begin_pass(self) -> None:
         if self.passes_done > 0:
             self._common.end_pass(self._totals[_RECORDED], self._totals[_ENTROPIES])
-            self._check_agreement()
         self._run.take(self._common)
         self._lent = True
 
@@ -120,19 +119,11 @@ class DistributedRun(MarginalsRun):
         self._run.give_back(self._common)
         self._lent, self._rounds = False, 0
 
-    def _check_agreement(self) -> None:
-        """Ranks decide alike only where arithmetic is the same to the last bit."""
-        kappa = self._common.kappa
-        if not np.array_equal(self._ranks.all_reduce(np.array([kappa])), [_added(kappa, self._ranks.size)]):
-            raise RuntimeError(
-                "the ranks no longer agree: their processors round differently. Set DUALFIELD_ISA to the same level on "
-                "all of them, such as v3, and start again."
-            )
-
     def _look(self) -> None:
         run = self._run
         counts = [run.updates, run.oracle_calls, run.evaluations, run.step_total, run.stalled, run.diverged]
-        self._totals = self._ranks.all_reduce(np.array([*run.totals, *counts], np.float64))
+        acceleration = self._common.save_acceleration().values()
+        self._totals = self._ranks.sums_of_agreed([*run.totals, *counts], [self._common.weights(), *acceleration])
         self._idle = bool(self._totals[_STALLED] == self._ranks.size)
         excess, self._dual = self._common.look(self._totals[_ENTROPIES])
         self._gap, self._true_gap = self._totals[_REMAINING] + excess, math.nan
@@ -149,7 +140,7 @@ class DistributedRun(MarginalsRun):
         common.end_gathering()
         while not run.judge(seconds, common):
             pass
-        common.judged = self._ranks.all_reduce(np.array(common.judged)).tolist()
+        common.judged = self._ranks.sums_of_agreed(common.judged, [common.gathered()]).tolist()
         self._bound = Bound(*common.certificate())
         run.adopt_judged()
         common.adopt()
@@ -281,11 +272,3 @@ class DistributedRun(MarginalsRun):
 # What is added up over the ranks at the end of a pass.
 _ENTROPIES, _RECORDED, _REMAINING, _UPDATES, _ORACLE_CALLS, _EVALUATIONS, _STEPS, _STALLED, _DIVERGED = range(9)
 _TOTALS = 9
-
-
-def _added(number: float, times: int) -> float:
-    """A number added up so many times, as ranks do it that have the same number."""
-    total = 0.0
-    for _ in range(times):
-        total += number
-    return total

@@ -17,6 +17,7 @@ try:
     import distributed
     from dask.base import is_dask_collection
     from dask.delayed import delayed
+    from distributed.client import FutureCancelledError
 except ModuleNotFoundError as missing:
     raise explained(missing, "dualfield.distributed.dask") from missing
 
@@ -239,7 +240,7 @@ def _sizes(client: Any, sources: Mapping[str, Any]) -> dict[str, int]:
             size = counted.result()
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name}: {error}") from None
-        except CancelledError as error:
+        except (CancelledError, FutureCancelledError) as error:
             raise lost(name, error) from None
         if size:
             sizes[name] = size

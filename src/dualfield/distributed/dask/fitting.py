@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from distributed import Client
+from distributed import Client, wait
 
 from dualfield.distributed.checkpoints import Checkpoints
 from dualfield.distributed.dask.hub import Hub
@@ -74,7 +74,7 @@ def train_on_workers(
                 checkpoints = _resumed(checkpoints)
     finally:
         with suppress(Exception):
-            client.run(forget, name)
+            client.run(forget, name, workers=sorted(set(client.nthreads()) - hung), on_error="ignore")
     raise PeerLost(
         f"the run was started {_MOST_RUNS} times, and each time a worker was lost; the last time: {losses[-1]}"
     )
@@ -122,14 +122,14 @@ def _workers(client: Client, hung: set[str], time_limit: float) -> list[str]:
 def _holders(client: Client, pieces: Pieces) -> dict[str, Sequence[str]]:
     """The workers that hold each piece, once all are encoded; Dask makes lost ones again where it can."""
     for name, future in pieces.sources.items():
-        error = future.exception()
-        if error is not None:
-            raise lost(name, error)
+        wait([future])
+        if future.status != "finished":
+            raise lost(name, future.status)
     held = client.who_has(list(pieces.sources.values()))
     return {name: held.get(future.key, ()) for name, future in pieces.sources.items()}
 
 
-def lost(piece: str, error: BaseException) -> PeerLost:
+def lost(piece: str, error: object) -> PeerLost:
     """The error of a piece that Dask cannot make again."""
     return PeerLost(
         f"{piece} was lost with its worker, and Dask cannot make it again ({error}); give a folder, or delayed pieces."
@@ -157,7 +157,8 @@ class _Attempt:
     ) -> None:
         self._client = client
         self._workers = sorted(set(homes.values()))
-        self._interrupted = False
+        self._interrupted = self._given_up = False
+        self._time_limit = time_limit
         self._outcomes: dict[Any, Outcome] = {}  # of the ranks that have ended
         self.hung: set[str] = set()  # workers that the others have waited for in vain
         size = len(self._workers)
@@ -214,9 +215,13 @@ class _Attempt:
             }
             if not waiting:
                 return self._ended(_gone(gone))
+            self._give_up_after_an_error(gone)
             if self._lost_some():
                 others_ended = others_ended or time.monotonic()
-                if time.monotonic() - others_ended > _GRACE:
+                late = {self._workers[rank] for outcome in self._outcomes.values() for rank in outcome.late}
+                # Who was waited for has had its time; others may be busy between two exchanges.
+                patience = _GRACE if waiting <= late else self._time_limit
+                if time.monotonic() - others_ended > patience:
                     self.hung = waiting
                     return self._ended(f"worker {' and '.join(sorted(waiting))} hangs.")
             if time.monotonic() - looked > _LOOK_FOR_WORKERS:
@@ -226,6 +231,12 @@ class _Attempt:
                     gone |= missing
                     self._give_up(_gone(gone), gone)
             time.sleep(_LOOK)
+
+    def _give_up_after_an_error(self, gone: set[str]) -> None:
+        """The others need not wait for a rank that has ended with an error."""
+        if not self._given_up and any(future.status == "error" for future in self._ranks):
+            self._given_up = True
+            self._give_up("a rank has ended with an error.", gone)
 
     def _lost_some(self) -> bool:
         """Whether a rank has ended without the others."""
@@ -276,7 +287,7 @@ def _gone(workers: set[str]) -> str:
 
 def _of_a_lost_worker(error: BaseException | None) -> bool:
     """Whether Dask says with an error that a worker has gone."""
-    return isinstance(error, OSError) or type(error).__module__.startswith("distributed")
+    return type(error).__module__.startswith("distributed")
 
 
 def _interrupted(solution: Solution | None) -> Solution:

@@ -65,14 +65,17 @@ class Hub:
         exchange.given[rank] = thing
         exchange.missing.discard(rank)
         if not exchange.missing:
-            if kind == "sum":
-                exchange.result, exchange.given = total(exchange.given), []
+            try:
+                if kind == "sum":
+                    exchange.result, exchange.given = total(exchange.given), []
+            except Exception as error:
+                await self.give_up(f"exchange {number} could not be added up ({error}).")
             exchange.complete.set()
         try:
             await asyncio.wait_for(exchange.complete.wait(), self._time_limit)
         except TimeoutError:
             return Answer(late=tuple(sorted(exchange.missing)))
-        if exchange.missing:
+        if self.given_up:
             return Answer(given_up=self.given_up)
         exchange.answered += 1
         if exchange.answered == self._size:
@@ -174,9 +177,10 @@ class DaskCommunicator(Communicator):
             if self._hub.given_up:
                 raise PeerLost(self._hub.given_up)
             if waited > self.time_limit + _GRACE:
-                raise PeerLost(f"{named([hub], self._workers)} did not answer within {waited:.0f} s.")
+                raise PeerLost(f"{named([hub], self._workers)} did not answer within {waited:.0f} s.", [hub])
         if answer.given_up:
             raise PeerLost(answer.given_up)
         if answer.late:
-            raise PeerLost(f"{named(list(answer.late), self._workers)} did not come within {self.time_limit:g} s.")
+            late = list(answer.late)
+            raise PeerLost(f"{named(late, self._workers)} did not come within {self.time_limit:g} s.", late)
         return answer.result

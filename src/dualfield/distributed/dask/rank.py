@@ -24,7 +24,7 @@ from dualfield.solution import Solution
 
 __all__ = ["Outcome", "Problem", "Run", "count_positions", "encode_bag_part", "encode_part", "forget", "train_rank"]
 
-_kept: dict[str, dict[str, Any]] = {}  # duals of runs that lost a worker, by run and piece, until they go on here
+_kept: dict[str, dict[str, Any]] = {}  # duals of runs that lost a worker, by run and piece, until the run has ended
 
 
 class Run(NamedTuple):
@@ -53,6 +53,7 @@ class Outcome(NamedTuple):
     """How a rank ended: lost others, or with the solution, which rank 0 brings along."""
 
     lost: str = ""
+    late: tuple[int, ...] = ()  # the ranks that were waited for in vain
     problem: Problem | None = None
     solution: Solution | None = None
 
@@ -76,10 +77,10 @@ def train_rank(run: Run, rank: int, folder: str | None, pieces: Mapping[str, Any
         )
     except Interrupted as lost:
         _kept.setdefault(run.name, {}).update(lost.state)
-        return Outcome(lost=str(lost))
+        return Outcome(str(lost), lost.late)
     except PeerLost as lost:
-        return Outcome(lost=str(lost))
-    return Outcome() if rank > 0 else Outcome("", _problem(field), solution)
+        return Outcome(str(lost), lost.late)
+    return Outcome() if rank > 0 else Outcome(problem=_problem(field), solution=solution)
 
 
 def forget(name: str) -> None:

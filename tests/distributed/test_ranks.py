@@ -21,6 +21,7 @@ from dualfield.distributed import (
     shared_out,
     train_share,
 )
+from dualfield.features import encode
 from dualfield.fields import Chain, DistributedChain
 from dualfield.models.spec import ChainSpec
 from dualfield.partitions import open_partitions, write_partitions
@@ -93,6 +94,24 @@ def test_gradients_added_up_lead_to_the_same_optimum(name: str) -> None:
     for found in trained(3, ChainSpec(**OPTIONS[name]), solver="lbfgs", tol=1e-7):
         assert found.status == "converged"
         assert found.primal == pytest.approx(optimum.primal, rel=2e-7)
+
+
+@pytest.mark.parametrize("options", [{"constraints": "bio"}, {"bigrams": True}])
+def test_what_is_not_shared_out_by_weights_is_trained_by_gradients(options: dict[str, Any]) -> None:
+    X, y, _ = sequences()
+    y = [["O" if label == "A" else f"B-{label}" for label in labels] for labels in y]
+    bigrams = options.pop("bigrams", False)
+    optimum = solve(Chain(encode(X, bigrams=X if bigrams else None), y, **options), "lbfgs", tol=1e-8, max_passes=5000)
+
+    def work(ranks: Communicator, solver: str) -> Solution:
+        mine = slice(ranks.rank, None, ranks.size)
+        given = encoded_piece((encode(X[mine], bigrams=X[mine] if bigrams else None), y[mine]))
+        asked = Training(ChainSpec(**options), solver, tol=1e-6, max_passes=2000)
+        return train_share(ranks, share_of_pieces(ranks, {"only": given}), asked)[1]
+
+    found = run_in_threads(2, lambda ranks: work(ranks, "auto"))[0]
+    assert found.primal == pytest.approx(optimum.primal, rel=2e-6)
+    assert "OEG needs compact potentials" in refused(lambda ranks: work(ranks, "oeg"))
 
 
 def test_costs_are_trained_by_gradients() -> None:

@@ -107,8 +107,9 @@ class DistributedChain(Field):
         self.share = Chain.of_layout(
             X, codes, classes, self.layout, self.spec, sample_weight, class_weight=class_weight, costs=costs
         )
-        if self.share.costs is not None:
-            self.name, self.default_solver = "Chain with costs of labels on several ranks", _WITH_COSTS
+        if not isinstance(self.share.core, _core.ChainAll | _core.ChainObserved):
+            self.offers, self.instead = frozenset({"marginals"}), "use solver='lbfgs'"
+            self.default_solver = _BY_GRADIENTS
         sizes = communicator.all_reduce(np.array([len(X), X.n_positions], np.int64))
         self._n_sequences, self._n_positions = int(sizes[0]), int(sizes[1])
         self._compile()
@@ -182,7 +183,7 @@ class DistributedChain(Field):
         return [self.share, self.communicator, self.l2, self.l1]
 
 
-_WITH_COSTS = Choice("lbfgs", "costs of labels cannot be shared out by weights")
+_BY_GRADIENTS = Choice("lbfgs", "constraints, bigrams, costs and sparse transitions are not shared out by weights")
 
 
 def _check_weight(sample_weight: npt.ArrayLike | None, rank: int) -> None:

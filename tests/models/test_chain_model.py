@@ -94,7 +94,7 @@ def test_a_vocabulary_without_its_table_is_the_same() -> None:
 def test_plain_words_for_a_model_of_a_template_bring_a_warning() -> None:
     crf = ChainCRF(random_state=0).fit([[["w=a"], ["w=b"]]], [["X", "Y"]])
     crf.predict([[["a"], ["b"]]])  # whoever made the attributes knows them
-    crf.column_features_ = {"rules": []}
+    crf.column_features_ = {"template": {}}
     crf.predict([[["w=a"], ["b"]]])
     with pytest.warns(UserWarning, match="The model knows no attribute of X: a template made those"):
         crf.predict([[["a"], ["b"]]])

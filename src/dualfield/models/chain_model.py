@@ -177,7 +177,7 @@ class ChainModel(StoredModel):
         encoded = encode(self._shown(X), self.vocabulary_, bigrams=bigrams, dense=dense)
         encoded = known_bigrams(encoded, self.bigram_vocabulary_)
         check_dense(encoded, self.layout_.n_columns)
-        made_here = not isinstance(X, Encoded) and self.column_features_ is not None
+        made_here = not isinstance(X, Encoded) and "template" in (self.column_features_ or {})
         if made_here and encoded.dense is None and len(encoded.indices) == 0:
             warnings.warn(
                 "The model knows no attribute of X: a template made those that it was trained on, from the columns of "

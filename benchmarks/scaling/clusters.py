@@ -102,7 +102,7 @@ def by_dask(folder: str, asked: Training, ranks: int, kill: float | None = None)
     from dualfield.distributed.dask import ChainCRF
 
     with (
-        LocalCluster(n_workers=ranks, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=ranks, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         victim = random.choice(sorted(client.run(os.getpid).values()))

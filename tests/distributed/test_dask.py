@@ -47,7 +47,7 @@ PIECES = [(X[k::5], Y[k::5]) for k in range(5)]
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         with Client(cluster) as found:
             yield found
 
@@ -114,7 +114,7 @@ def test_gradients_are_added_up_on_the_workers(client: Client, folder: Path) -> 
 
 @pytest.mark.parametrize("checkpoints", [False, True])
 def test_a_fit_ends_with_a_certificate_when_a_worker_is_killed(checkpoints: bool, folder: Path, tmp_path: Path) -> None:
-    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         with Client(cluster) as client:
             victims = sorted(client.run(os.getpid).values())
             killed = kill_later(victims[1], 1.5)
@@ -194,7 +194,7 @@ def test_without_a_client_a_sentence_says_how_to_make_one(folder: Path, monkeypa
 
 def test_a_worker_that_hangs_is_named(folder: Path) -> None:
     """A stopped process keeps its connections, so only the time limit tells."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         with Client(cluster) as client:
             addresses = client.run(os.getpid)
             hung = sorted(addresses)[1]

@@ -70,7 +70,7 @@ class ChainCRF(LocalChainCRF):
     >>> from dask.distributed import Client
     >>> from dualfield.distributed.dask import ChainCRF
     >>> pieces = [([[["a"], ["b"]]], [["X", "Y"]]), ([[["b"], ["c"]]], [["Y", "Y"]])]
-    >>> with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+    >>> with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as client:
     ...     crf = ChainCRF(client, l2=0.5, random_state=0).fit(client.scatter(pieces))
     >>> crf.predict([[["a"], ["b"]]]), crf.solution_.certificate
     ([['X', 'Y']], 'exact')

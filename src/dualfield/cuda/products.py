@@ -69,7 +69,7 @@ class Products:
         count = len(steps)
         sy, sg = products[:count] @ changes.T, products[:count] @ gradient
         yy, yg = products[count:] @ changes.T, products[count:] @ gradient
-        sound = np.diag(sy) > 0
+        sound = (np.diag(sy) > 0) & (np.diag(yy) > 0)
         if not sound.all():  # a step that rounding has taken away tells nothing
             steps, changes, sg, yg = steps[sound], changes[sound], sg[sound], yg[sound]
             sy, yy, count = sy[np.ix_(sound, sound)], yy[np.ix_(sound, sound)], int(sound.sum())

@@ -40,7 +40,8 @@ def verdict(error: BaseException) -> str:
         return f"{kind} at {where}: {message:.200}"
     if any(mark in message for mark in _FOREIGN):
         return f"{kind} of the binding layer at {where}: {message:.160}"
-    ours = "/dualfield/" in where and (line.startswith("raise") or "_core" in line or "core" in line)
+    compiled = "core" in line or "on_threads(" in line  # which calls the core
+    ours = "/dualfield/" in where and (line.startswith("raise") or compiled)
     if "/sklearn/" in where or any(mark in message for mark in _PLAIN) or message.startswith(_TAGGER):
         return "refused"
     if not ours:

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -45,13 +47,32 @@ struct Transitions {
     }
 };
 
+// An attribute on its way through the steps of a look-up. A zero byte follows the name.
+struct Wanted {
+    const char* name;
+    std::size_t length;
+    double value;
+    std::size_t row;     // where the scores of its position begin
+    std::uint32_t hash;  // what `expect` gave
+    std::size_t place;   // where the next step looks
+};
+
+// A look-up follows a chain of places: the index, the name, the list of weights, the weights. Each lies somewhere else
+// in a file of many megabytes, so a look-up alone waits for memory at every step. Some attributes together take each
+// step one after the other, and ask for the places of the next step ahead.
 class AttributeModel {
    public:
+    // No attribute: an unknown one leads here.
+    static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+
     virtual ~AttributeModel() = default;
 
-    // row[label] += value * weight, for every label that the attribute has a weight with. An unknown attribute adds
-    // nothing. A zero byte follows the name. Throws Damage where the file turns out to be damaged.
-    virtual void add(const char* name, std::size_t length, double value, double* row) const = 0;
+    // The hash by which a name is looked up; asks for its place in the index ahead of `add`.
+    virtual std::uint32_t expect(const char* name, std::size_t length) const = 0;
+
+    // scores[row + label] += value * weight, for each attribute in its turn and every label that it has a weight with.
+    // An unknown attribute adds nothing. Throws Damage where the file turns out to be damaged.
+    virtual void add(std::span<Wanted> wanted, double* scores) const = 0;
     virtual std::size_t attributes() const = 0;
 
     const Transitions& transitions() const { return transitions_; }

@@ -22,6 +22,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/compiler.hpp"
 #include "tagging/attribute_model.hpp"
 #include "tagging/lookup3.hpp"
 
@@ -82,29 +83,36 @@ class Cqdb {
         }
     }
 
-    // The number of a string, which a zero byte follows, or kNotFound.
-    std::size_t find(const char* name, std::size_t length) const {
+    // The hash of a string, which a zero byte follows. Asks for its bucket ahead.
+    std::uint32_t expect(const char* name, std::size_t length) const {
         const std::uint32_t hash = lookup3(name, length + 1);
         const auto [offset, buckets] = tables_[hash % 256];
-        if (buckets == 0) return kNotFound;
-        const char* table = bytes_.at(offset, 8 * std::size_t{buckets}, what_);
-        std::uint32_t bucket = (hash >> 8) % buckets;
-        for (std::uint32_t probes = 0; probes < buckets; ++probes) {
-            const char* entry = table + 8 * std::size_t{bucket};
-            const std::uint32_t record = little_endian(entry + 4);
-            if (record == 0) return kNotFound;
-            if (little_endian(entry) == hash) {
-                const char* found = bytes_.at(record, 8, what_);
-                if (little_endian(found + 4) == length + 1 &&
-                    std::memcmp(bytes_.at(std::size_t{record} + 8, length + 1, what_), name, length + 1) == 0) {
-                    const std::uint32_t number = little_endian(found);
-                    if (number >= count_) throw Damage(std::string("the number of a ") + what_ + " is too large");
-                    return number;
-                }
-            }
-            if (++bucket == buckets) bucket = 0;
-        }
-        return kNotFound;
+        if (buckets > 0) prefetch_line(bytes_.at(offset + std::size_t{8} * ((hash >> 8) % buckets), 8, what_));
+        return hash;
+    }
+
+    // Where the first record of this hash is, which is asked for ahead, or kNotFound. Most often it is the string's.
+    std::size_t record_of(std::uint32_t hash) const {
+        std::size_t record = kNotFound;
+        each_record(hash, [&](std::size_t found) {
+            record = found;
+            prefetch_line(bytes_.at(found, 8, what_));
+            return true;
+        });
+        return record;
+    }
+
+    // The number of a string, or kNotFound; `record` is what record_of gave.
+    std::size_t number_of(const char* name, std::size_t length, std::uint32_t hash, std::size_t record) const {
+        if (record == kNotFound) return kNotFound;
+        if (is_name(record, name, length)) return number_at(record);
+        std::size_t number = kNotFound;
+        each_record(hash, [&](std::size_t found) {
+            if (!is_name(found, name, length)) return false;
+            number = number_at(found);
+            return true;
+        });
+        return number;
     }
 
     std::string_view name(std::size_t number) const {
@@ -124,6 +132,32 @@ class Cqdb {
     struct Table {
         std::uint32_t offset, buckets;
     };
+
+    // Visits the records of a hash until one is accepted.
+    template <class Accept>
+    void each_record(std::uint32_t hash, Accept accept) const {
+        const auto [offset, buckets] = tables_[hash % 256];
+        if (buckets == 0) return;
+        const char* table = bytes_.at(offset, 8 * std::size_t{buckets}, what_);
+        std::uint32_t bucket = (hash >> 8) % buckets;
+        for (std::uint32_t probes = 0; probes < buckets; ++probes) {
+            const char* entry = table + 8 * std::size_t{bucket};
+            const std::uint32_t record = little_endian(entry + 4);
+            if (record == 0 || (little_endian(entry) == hash && accept(std::size_t{record}))) return;
+            if (++bucket == buckets) bucket = 0;
+        }
+    }
+
+    bool is_name(std::size_t record, const char* name, std::size_t length) const {
+        return bytes_.number(record + 4, what_) == length + 1 &&
+               std::memcmp(bytes_.at(record + 8, length + 1, what_), name, length + 1) == 0;
+    }
+
+    std::size_t number_at(std::size_t record) const {
+        const std::uint32_t number = bytes_.number(record, what_);
+        if (number >= count_) throw Damage(std::string("the number of a ") + what_ + " is too large");
+        return number;
+    }
 
     const char* what_;
     std::size_t count_, backward_ = 0;
@@ -155,13 +189,33 @@ class CrfsuiteFile final : public AttributeModel {
     std::string_view label(std::size_t number) const { return label_names_.name(number); }
     std::string_view attribute(std::size_t number) const { return attribute_names_.name(number); }
 
-    void add(const char* name, std::size_t length, double value, double* row) const override {
-        const std::size_t number = attribute_names_.find(name, length);
-        if (number == Cqdb::kNotFound) return;
-        each_feature(header_.places[4], number, [&](const Feature& feature) {
-            if (!std::isfinite(feature.weight)) throw Damage("the weight of a feature is not finite");
-            row[feature.destination] += feature.weight * value;
-        });
+    std::uint32_t expect(const char* name, std::size_t length) const override {
+        return attribute_names_.expect(name, length);
+    }
+
+    void add(std::span<Wanted> wanted, double* scores) const override {
+        for (Wanted& one : wanted) one.place = attribute_names_.record_of(one.hash);
+        const std::size_t references = header_.places[4];
+        for (Wanted& one : wanted) {
+            const std::size_t number = attribute_names_.number_of(one.name, one.length, one.hash, one.place);
+            one.place = number == Cqdb::kNotFound ? kNowhere : reference(references, number);
+            if (one.place != kNowhere) prefetch_line(file_.at(one.place, 4, "a reference"));
+        }
+        for (Wanted& one : wanted) {
+            if (one.place == kNowhere) continue;
+            one.place = file_.number(one.place, "a reference");
+            prefetch_line(file_.at(one.place, 4, "a list of references"));
+        }
+        for (const Wanted& one : wanted) {
+            if (one.place != kNowhere) ask_for_features(one.place);
+        }
+        for (const Wanted& one : wanted) {
+            if (one.place == kNowhere) continue;
+            each_listed(one.place, [&](const Feature& feature) {
+                if (!std::isfinite(feature.weight)) throw Damage("the weight of a feature is not finite");
+                scores[one.row + feature.destination] += feature.weight * one.value;
+            });
+        }
     }
 
     // The features of a label: its transitions; of an attribute: its weights with labels.
@@ -223,9 +277,29 @@ class CrfsuiteFile final : public AttributeModel {
         return header;
     }
 
+    // Where the place of a list of features stands.
+    static std::size_t reference(std::size_t references, std::size_t owner) {
+        return references + kChunkHead + 4 * owner;
+    }
+
     template <class Visitor>
     void each_feature(std::size_t references, std::size_t owner, Visitor visit) const {
-        const std::size_t place = file_.number(references + kChunkHead + 4 * owner, "a reference");
+        each_listed(file_.number(reference(references, owner), "a reference"), visit);
+    }
+
+    // The features of one attribute mostly lie behind each other: the first and the last lines of memory are asked for.
+    void ask_for_features(std::size_t place) const {
+        const std::size_t count = file_.number(place, "a list of references");
+        if (count == 0) return;
+        const char* numbers = file_.at(place + 4, 4 * count, "a list of references");
+        for (const std::size_t i : {std::size_t{0}, count - 1}) {
+            const std::size_t number = little_endian(numbers + 4 * i);
+            if (number < n_features_) prefetch_line(features_ + kFeatureSize * number);
+        }
+    }
+
+    template <class Visitor>
+    void each_listed(std::size_t place, Visitor visit) const {
         const std::size_t count = file_.number(place, "a list of references");
         const char* numbers = file_.at(place + 4, 4 * count, "a list of references");
         for (std::size_t i = 0; i < count; ++i) {

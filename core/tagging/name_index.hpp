@@ -69,9 +69,15 @@ class NameIndex {
                          std::to_string(bounds.size() - 1) + " names");
     }
 
-    // The number of a name, or kNotFound.
-    std::size_t find(const char* name, std::size_t length) const {
+    // The hash of a name. Asks for its home ahead.
+    std::uint32_t expect(const char* name, std::size_t length) const {
         const std::uint32_t hash = index_hash({name, length});
+        prefetch_line(&index_[2 * index_home(hash, homes_)]);
+        return hash;
+    }
+
+    // The first place of this hash, whose name's bounds are asked for ahead, or kNotFound.
+    std::size_t place_of(std::uint32_t hash) const {
         const std::size_t places = index_.size() / 2;
         std::size_t at = index_home(hash, homes_);
         // Most names are at one of four places: which one is counted, since a branch would often be guessed wrong.
@@ -81,8 +87,23 @@ class NameIndex {
             for (std::size_t i = 0; i < kWindow; ++i) smaller += hash_at(at + i) < hash;
         }
         while (at < places && hash_at(at) < hash) ++at;
-        for (; at < places && hash_at(at) == hash; ++at) {
-            const std::int32_t number = index_[2 * at + 1];
+        if (at == places || hash_at(at) != hash || index_[2 * at + 1] < 0) return kNotFound;
+        prefetch_line(&bounds_[std::min(number_at(at), bounds_.size() - 1)]);
+        return at;
+    }
+
+    // Asks for the text of the name at a place.
+    void ask_for_text(std::size_t place) const {
+        const std::size_t number = number_at(place);
+        if (number + 1 >= bounds_.size()) return;
+        const std::int64_t begin = bounds_[number];
+        if (begin >= 0 && begin < static_cast<std::int64_t>(text_.size())) prefetch_line(&text_[begin]);
+    }
+
+    // The number of a name, or kNotFound; `place` is what place_of gave.
+    std::size_t number_of(const char* name, std::size_t length, std::uint32_t hash, std::size_t place) const {
+        for (; place < index_.size() / 2 && hash_at(place) == hash; ++place) {
+            const std::int32_t number = index_[2 * place + 1];
             if (number < 0) break;
             if (is_name(static_cast<std::size_t>(number), name, length)) return static_cast<std::size_t>(number);
         }
@@ -91,6 +112,7 @@ class NameIndex {
 
    private:
     std::uint32_t hash_at(std::size_t place) const { return std::bit_cast<std::uint32_t>(index_[2 * place]); }
+    std::size_t number_at(std::size_t place) const { return static_cast<std::uint32_t>(index_[2 * place + 1]); }
 
     bool is_name(std::size_t number, const char* name, std::size_t length) const {
         if (number >= bounds_.size() - 1) throw Damage("its vocabulary_index speaks of a name that is not there");

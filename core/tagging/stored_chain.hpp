@@ -62,9 +62,24 @@ class StoredChain final : public AttributeModel {
 
     std::size_t attributes() const override { return attributes_; }
 
-    void add(const char* name, std::size_t length, double value, double* row) const override {
-        const std::size_t number = find(name, length);
-        if (number != NameIndex::kNotFound) add_row(number, value, row);
+    std::uint32_t expect(const char* name, std::size_t length) const override {
+        return arrays_.indexed ? index_.expect(name, length) : 0;
+    }
+
+    void add(std::span<Wanted> wanted, double* scores) const override {
+        if (arrays_.indexed) {
+            for (Wanted& one : wanted) one.place = index_.place_of(one.hash);
+            for (const Wanted& one : wanted)
+                if (one.place != kNowhere) index_.ask_for_text(one.place);
+        }
+        for (Wanted& one : wanted) {
+            one.place = find(one);
+            if (one.place != kNowhere) ask_for_row(one.place);
+        }
+        for (const Wanted& one : wanted)
+            if (one.place != kNowhere && arrays_.observed) ask_for_observed(one.place);
+        for (const Wanted& one : wanted)
+            if (one.place != kNowhere) add_row(one.place, one.value, scores + one.row);
     }
 
    private:
@@ -79,10 +94,32 @@ class StoredChain final : public AttributeModel {
         return found;
     }
 
-    std::size_t find(const char* name, std::size_t length) const {
-        if (arrays_.indexed) return index_.find(name, length);
-        const text::Code number = names_.find({name, length});
-        return number == text::kNone ? NameIndex::kNotFound : static_cast<std::size_t>(number);
+    std::size_t find(const Wanted& one) const {
+        if (arrays_.indexed) return index_.number_of(one.name, one.length, one.hash, one.place);
+        const text::Code number = names_.find({one.name, one.length});
+        return number == text::kNone ? kNowhere : static_cast<std::size_t>(number);
+    }
+
+    // Asks for the weights of an attribute, or for where they begin.
+    void ask_for_row(std::size_t number) const {
+        if (arrays_.observed) return prefetch_line(&arrays_.row_starts[number]);
+        const std::size_t first = number * transitions_.labels;
+        ask_for_weight(first);
+        ask_for_weight(first + transitions_.labels - 1);
+    }
+
+    void ask_for_observed(std::size_t number) const {
+        const std::int64_t begin = arrays_.row_starts[number];
+        if (begin < 0 || begin >= static_cast<std::int64_t>(arrays_.row_labels.size())) return;
+        prefetch_line(&arrays_.row_labels[static_cast<std::size_t>(begin)]);
+        ask_for_weight(static_cast<std::size_t>(begin));
+    }
+
+    void ask_for_weight(std::size_t place) const {
+        if (arrays_.weights.empty())
+            prefetch_line(&arrays_.single_weights[place]);
+        else
+            prefetch_line(&arrays_.weights[place]);
     }
 
     void check_names() {

@@ -68,6 +68,24 @@ def test_weights_of_float32_and_unaligned_arrays_are_read(tmp_path: Path) -> Non
     assert SequenceTagger(path).marginals(X[0]) == tagger.marginals(X[0])
 
 
+@pytest.mark.parametrize("file", ["crfsuite", "dualfield"])
+def test_many_and_long_attributes_all_count(file: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    names = [f"a{i}" for i in range(400)] + ["b" * 4094, "c" * 4095, "d" * 4096, "e" * 9000, "bc" * 1500, "cb" * 1500]
+    x = [[[names[i] for i in random.choice(len(names), size=150)] for _ in range(6)] for _ in range(30)]
+    y = [list(random.choice(["A", "B", "C"], size=6)) for _ in x]
+    crf = ChainCRF(l2=0.5, random_state=0, bias=False, begin=False, end=False).fit(x, y)
+    if file == "crfsuite":
+        crf.export(tmp_path / "model")
+    else:
+        crf.save(tmp_path / "model")
+    tagger = SequenceTagger(tmp_path / "model")
+    # Longer than a batch, unknown names between known ones, the same name twice, and one name that stands alone.
+    mixed = [[name for pair in zip(names, (f"unknown{n}" for n in names), strict=True) for name in pair] * 2]
+    for sequence in [*x[:5], mixed, [["e" * 9000]], [["d" * 4096, "a1"], ["unknown"]]]:
+        np.testing.assert_allclose(tagger.marginals(sequence), crf.predict_marginals([sequence])[0], atol=1e-11)
+
+
 def test_labels_that_are_numbers_stay_numbers(tmp_path: Path) -> None:
     y = [[KINDS.index(label) for label in labels] for labels in Y]
     crf = ChainCRF(random_state=0).fit(X, y)

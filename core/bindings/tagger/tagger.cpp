@@ -6,6 +6,7 @@
 // Python's lock, each method locks the tagger instead.
 #include "bindings/tagger/item_sequence.hpp"
 #include "oracles/chain_kbest.hpp"
+#include "tagging/batch.hpp"
 #include "tagging/sequence_scores.hpp"
 
 namespace dualfield::tagging {
@@ -62,16 +63,16 @@ ModelObject* opened(TaggerObject* tagger) {
 struct ScoreSink {
     const AttributeModel& model;
     std::vector<double>& scores;
-    double* row = nullptr;
+    std::size_t row = 0;
+    Batch batch{model, scores};
 
     void begin_position() {
         const Transitions& chain = model.transitions();
-        const std::size_t before = scores.size();
-        scores.resize(before + chain.labels);
-        row = scores.data() + before;
-        if (!chain.bias.empty()) std::copy(chain.bias.begin(), chain.bias.end(), row);
+        row = scores.size();
+        scores.resize(row + chain.labels);
+        if (!chain.bias.empty()) std::copy(chain.bias.begin(), chain.bias.end(), &scores[row]);
     }
-    void attribute(const char* name, std::size_t length, double value) { model.add(name, length, value, row); }
+    void attribute(const char* name, std::size_t length, double value) { batch.attribute(name, length, value, row); }
 };
 
 void add(const std::vector<double>& weights, double* row) {
@@ -89,6 +90,7 @@ void set_sequence(TaggerObject* tagger, PyObject* positions) {
         encoded_sequence(positions)->replay(sink);
     else
         Encoder(sink).sequence(positions);
+    sink.batch.finish();
     if (reinterpret_cast<PyObject*>(tagger->model) != kept.get()) {
         PyErr_SetString(tagger->module->tagger_error,
                         "The tagger was closed, or opened anew, while it read a sequence");

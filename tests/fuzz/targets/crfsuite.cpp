@@ -1,6 +1,7 @@
 // Model files of CRFsuite, used where they lie: any bytes are refused or looked up in, and labels are ones of the
 // model.
 #include "choices.hpp"
+#include "tagging/batch.hpp"
 #include "tagging/crfsuite_file.hpp"
 #include "tagging/sequence_scores.hpp"
 
@@ -15,8 +16,11 @@ void use(const CrfsuiteFile& file) {
     std::vector<std::string> names{"", "a", "w:the", "bias", std::string(40, 'x')};
     for (std::size_t i = 0; i < std::min<std::size_t>(file.attributes(), 20); ++i)
         names.emplace_back(file.attribute(i));
+    names.insert(names.end(), {std::string(5000, 'y'), "b", names.back()});
+    Batch batch(file, scores);
     for (std::size_t i = 0; i < names.size(); ++i)
-        file.add(names[i].c_str(), names[i].size(), 0.5 + static_cast<double>(i), &scores[i % 4 * K]);
+        batch.attribute(names[i].c_str(), names[i].size(), 0.5 + static_cast<double>(i), i % 4 * K);
+    batch.finish();
     Viterbi viterbi;
     const auto& path = viterbi.decode(file.transitions(), scores);
     fuzz::claim(path.size() == 4, "every position has a label");

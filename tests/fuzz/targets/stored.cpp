@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "choices.hpp"
+#include "tagging/batch.hpp"
 #include "tagging/sequence_scores.hpp"
 #include "tagging/stored_chain.hpp"
 
@@ -43,7 +44,9 @@ class Exact {
 std::vector<double> scores_of(const StoredChain& model, const std::vector<std::string>& names) {
     const std::size_t K = model.transitions().labels;
     std::vector<double> scores(names.size() * K);
-    for (std::size_t i = 0; i < names.size(); ++i) model.add(names[i].c_str(), names[i].size(), 1.0, &scores[i * K]);
+    Batch batch(model, scores);
+    for (std::size_t i = 0; i < names.size(); ++i) batch.attribute(names[i].c_str(), names[i].size(), 1.0, i * K);
+    batch.finish();
     return scores;
 }
 

@@ -308,3 +308,42 @@ def test_wapiti_gives_the_same_labels(tmp_path: Path) -> None:
     subprocess.run(["wapiti", "label", "-l", "-m", "m", "in.txt", "out.txt"], cwd=tmp_path, check=True)
     found = [sentence.split() for sentence in (tmp_path / "out.txt").read_text().strip().split("\n\n")]
     assert found == crf.predict(encoded_by(crf, X))
+
+
+@pytest.mark.skipif(shutil.which("crf_learn") is None, reason="CRF++ is not installed")
+def test_crfpp_gives_the_same_labels_and_marginals(tmp_path: Path) -> None:
+    crf, _ = trained("crfpp")
+    crf.export(tmp_path / "text", format="crfpp")
+    X, _ = data(1)
+    write_columns(X, tmp_path / "in.txt")
+    subprocess.run(["crf_learn", "-C", "text", "binary"], cwd=tmp_path, check=True, capture_output=True)
+    labelled = subprocess.run(
+        ["crf_test", "-v2", "-m", "binary", "in.txt"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    lines = [line.split("\t") for line in labelled.stdout.splitlines() if line and not line.startswith("#")]
+    encoded = encoded_by(crf, X)
+    # Near a tie its float32 weights may decide otherwise; these sequences have none.
+    assert [line[2].rsplit("/", 1)[0] for line in lines] == [
+        label for labels in crf.predict(encoded) for label in labels
+    ]
+    theirs = [[float(entry.rsplit("/", 1)[1]) for entry in line[3:]] for line in lines]
+    names = [entry.rsplit("/", 1)[0] for entry in lines[0][3:]]
+    order = [crf.classes_.tolist().index(name) for name in names]
+    np.testing.assert_allclose(theirs, np.vstack(crf.predict_marginals(encoded))[:, order], atol=2e-6)
+
+
+@pytest.mark.skipif(shutil.which("crf_learn") is None, reason="CRF++ is not installed")
+def test_a_model_that_crfpp_trained_gives_its_labels(tmp_path: Path) -> None:
+    X, y = data(0)
+    write_columns(
+        [[(*x, label) for x, label in zip(*one, strict=True)] for one in zip(X, y, strict=True)], tmp_path / "train"
+    )
+    write_columns(data(1)[0], tmp_path / "in.txt")
+    (tmp_path / "template").write_text("\n".join(LINES["crfpp"]) + "\n")
+    subprocess.run(["crf_learn", "-t", "template", "train", "model"], cwd=tmp_path, check=True, capture_output=True)
+    labelled = subprocess.run(
+        ["crf_test", "-m", "model", "in.txt"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    crf = read_crfpp_model(tmp_path / "model.txt", ChainCRF)
+    found = [line.split("\t")[2] for line in labelled.stdout.splitlines() if line]
+    assert found == [label for labels in crf.predict(encoded_by(crf, data(1)[0])) for label in labels]

@@ -14,7 +14,7 @@ JNLPBA's training sentences and on EWT's development part; ``--development`` tra
 CRFsuite: ``benchmarks/peers/agreement.py``.
 
     export DUALFIELD_DATA=<folder of the data sets>
-    python benchmarks/text_tasks.py [TASK ...]
+    python benchmarks/text_tasks.py [TASK ...] [--json benchmarks/results/text_tasks.json]
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.papers.results import environment
 from benchmarks.processes import run
 
 HELD_OUT = 0.1  # of JNLPBA's training sentences, which come without a development part
@@ -84,7 +85,8 @@ def main() -> None:
     unknown = sorted(set(arguments.tasks) - set(TASKS))
     if unknown:
         parser.error(f"there is no task {unknown[0]!r}; expected some of {', '.join(TASKS)}.")
-    print(f"load before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
+    before = environment()
+    print(f"load before: {before['load']}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
     columns = f"{'task':7}{'pairs':>9}{'l2':>6}{'score':>9}{'CPU s':>8}{'wall s':>8}{'peak MB':>9}"
     print(f"{columns}  certificate")
     results = []
@@ -94,7 +96,7 @@ def main() -> None:
             print_line(results[-1])
     print(f"load after: {os.getloadavg()[0]:.2f}")
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1))
+        arguments.json.write_text(json.dumps({"environment": before, "tasks": results}, indent=1) + "\n")
 
 
 def measure(name: str, arguments: argparse.Namespace, folder: Path) -> dict:
@@ -107,7 +109,16 @@ def measure(name: str, arguments: argparse.Namespace, folder: Path) -> dict:
     command += ["--state-features", pairs, "--transitions", pairs]
     trained = run([*command, *task.options, "--quiet", "-o", model])
     found = json.loads(run([sys.executable, __file__, "--run", model, test])["output"])
-    return {"task": name, "pairs": pairs, "l2": l2, **trained, **found}
+    used = {name: trained[name] for name in ("cpu", "wall", "memory")}
+    return {
+        "task": name,
+        "preset": task.preset,
+        "pairs": pairs,
+        "l2": l2,
+        "tested_on": Path(test).name,
+        **used,
+        **found,
+    }
 
 
 def files(task: Task, development: bool, folder: Path) -> tuple[str, str]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import sys
 import time
 import warnings
@@ -28,6 +27,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import dualfield
+from benchmarks.papers.results import environment
 from dualfield import GridCRF, SoftmaxRegression
 from dualfield.datasets import Images
 
@@ -111,9 +111,11 @@ class Record:
     """What a script measures: printed as it goes, and kept for ``--json``."""
 
     def __init__(self, path: Path | None) -> None:
-        self.path, self.began, self.load = path, (time.perf_counter(), time.process_time()), os.getloadavg()[0]
+        self.path, self.began, self.about = path, (time.perf_counter(), time.process_time()), environment()
         self.content: dict[str, Any] = {}
-        print(f"dualfield {dualfield.__version__}, numpy {np.__version__}; load before: {self.load:.2f}", flush=True)
+        print(
+            f"dualfield {dualfield.__version__}, numpy {np.__version__}; load before: {self.about['load']}", flush=True
+        )
 
     def keep(self, name: str, value: Any) -> None:
         self.content[name] = value
@@ -127,5 +129,4 @@ class Record:
 
     def _write(self) -> None:
         if self.path is not None:
-            about = {"dualfield": dualfield.__version__, "platform": platform.platform(), "load": self.load}
-            self.path.write_text(json.dumps({"about": about, **self.content}, indent=1))
+            self.path.write_text(json.dumps({"environment": self.about, **self.content}, indent=1) + "\n")

@@ -1,6 +1,6 @@
 """Denoising binary images: solvers on one loopy objective, and what to train on.
 
-    python benchmarks/images/denoising.py
+    python benchmarks/images/denoising.py [--json benchmarks/results/denoising.json]
 
 The experiment of Vishwanathan et al. (2006), section 5.1, on shapes that ``make_denoising`` draws (theirs are not to
 be had): 40 images of 64 × 64 pixels to train on, 10 to test. As in the paper, a pixel of intensity ``s_i`` has the
@@ -148,7 +148,15 @@ def compare_criteria(images: Images, record: Record) -> None:
         result = measure(images, criterion, L2, EDGE_L2, edge_weights="ising", tol=1e-4, max_passes=limit)
         results.append(result)
     record.keep(
-        "criteria", [{**result.numbers(), "error": error(result.predicted, images.y_test)} for result in results]
+        "criteria",
+        [
+            {
+                **result.numbers(),
+                "error": error(result.predicted, images.y_test),
+                "edge_weights": [float(cell) for cell in edge_cells(result.model) if cell],
+            }
+            for result in results
+        ],
     )
     print("\nWhat was trained on, and its errors on test pixels\n")
     print_table(

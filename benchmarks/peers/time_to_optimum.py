@@ -13,10 +13,13 @@ A row of ``benchmarks/results/time_to_optimum.jsonl`` has the CPU seconds from e
 seconds to a certified 1e-3 too. A run replaces the rows that it measures. ``benchmarks/pictures/time_to_optimum.py``
 draws the chart from that file alone.
 
-Wapiti is a program in C, which is not installed with the peers: ``headers.py`` says how to build it. Its row is
-measured where ``wapiti`` is on the PATH, or is the program that ``--wapiti`` names; otherwise the row stays as it is,
-and the benchmark says so. For the tutorial CRFsuite's losses are those of ``elastic_net_crfsuite.jsonl``, and only its
-seconds an iteration are measured.
+Wapiti is a program in C, which is not installed with the peers. Its source is in the sdist ``libwapiti`` on PyPI:
+
+    pip download --no-deps --no-binary :all: libwapiti && tar xf libwapiti-*.tar.gz && make -C libwapiti-*/cwapiti
+
+Its row is measured where ``wapiti`` is on the PATH, or is the program that ``--wapiti`` names; otherwise the row stays
+as it is, and the benchmark says so. For the tutorial CRFsuite's losses are those of ``elastic_net_crfsuite.jsonl``, and
+only its seconds an iteration are measured.
 
 The full run takes about half an hour and wants a machine that does nothing else. ``--every 20`` trains on every
 20th sentence, for a look, and then writes into ``build/time_to_optimum.jsonl`` (the tutorial is left out).
@@ -137,7 +140,7 @@ def version(package: str) -> str:
 
 
 def wapiti_version(program: str) -> str:
-    said = subprocess.run([program, "version"], capture_output=True, text=True, check=False)
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     found = re.search(r"v?(\d+(\.\d+)+)", said.stdout + said.stderr)
     return f"Wapiti {found[1]}" if found else "Wapiti"
 

@@ -1,6 +1,7 @@
 """Many labels of which few pairs occur: the cost of inference against the number of pairs.
 
     python benchmarks/scaling/many_labels.py [--labels 400] [--pairs 1000 2500 5000 10000] [--sequences 2000]
+        [--json benchmarks/results/many_labels.json]
 
 Generated sequences of 20 positions walk along randomly chosen pairs of labels; pairs seen in training have a weight.
 Each problem is solved twice: as it is by default, which passes over transitions without a weight, and with all pairs of
@@ -11,17 +12,22 @@ objective with its gradient, decoding. Objectives after four passes must agree t
 from __future__ import annotations
 
 import argparse
-import os
+import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.papers.results import environment
 from dualfield import OEG, fields, solve
 
 LENGTH, PASSES = 20, 4
+WORK = ("pass of OEG", "gradient", "decoding")
 
 
 def main() -> None:
@@ -29,10 +35,12 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=400)
     parser.add_argument("--pairs", type=int, nargs="+", default=[1000, 2500, 5000, 10_000])
     parser.add_argument("--sequences", type=int, default=2000)
+    parser.add_argument("--json", type=Path, help="also write the results here")
     arguments = parser.parse_args()
-    print(f"load before: {os.getloadavg()[0]:.2f}; {arguments.labels} labels")
+    before = environment()
+    print(f"load before: {before['load']}; {arguments.labels} labels")
     print(f"{'pairs':>8}{'':>12}{'OEG':>8}{'gradient':>10}{'decoding':>10}")
-    counts, costs = [], []
+    rows: list[dict[str, Any]] = []
     for pairs in arguments.pairs:
         X, y = walks(arguments.labels, pairs, arguments.sequences)
         few = fields.Chain(X, y, state_features="observed", transitions="observed")
@@ -46,11 +54,20 @@ def main() -> None:
                 raise SystemExit(f"The objectives differ: {objective} and {lines['few pairs'][0]}.")
         ratios = np.divide(lines["all pairs"][1:], lines["few pairs"][1:])
         print(f"{'':>20}" + "".join(f"{value:>{width}.1f}" for value, width in seconds_of(ratios)) + " times less")
-        counts.append(len(few.layout.transitions))
-        costs.append(lines["few pairs"][2])
-    if len(counts) > 1:
-        slope = np.polyfit(np.log(counts), np.log(costs), 1)[0]
-        print(f"a gradient grows as pairs to the power of {slope:.2f}")
+        rows.append(
+            {
+                "labels": arguments.labels,
+                "positions": few.encoded.n_positions,
+                "pairs": len(few.layout.transitions),
+                "seconds": dict(zip(WORK, lines["few pairs"][1:], strict=True)),
+                "times_less": dict(zip(WORK, ratios.tolist(), strict=True)),
+            }
+        )
+    if len(rows) > 1:
+        logarithms = np.log([(row["pairs"], row["seconds"]["gradient"]) for row in rows])
+        print(f"a gradient grows as pairs to the power of {np.polyfit(*logarithms.T, 1)[0]:.2f}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"environment": before, "rows": rows}, indent=1) + "\n")
 
 
 def seconds_of(values: Any) -> zip[tuple[Any, int]]:

@@ -21,7 +21,7 @@ of K weights fetched in the order of this data set's attributes, which is what s
 roofline of the pass is the larger of flops over peak and bytes over bandwidth, with the rows at the rate of rows.
 
     export DUALFIELD_DATA=<folder of the data sets>
-    python benchmarks/scaling/roofline.py [--quick] [--json FILE]
+    python benchmarks/scaling/roofline.py [--quick] [--json benchmarks/results/roofline.json]
 
 ``--quick`` takes generated chains, and needs no data.
 """
@@ -42,6 +42,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.papers.results import environment
 from benchmarks.scaling.generated import chains
 from benchmarks.tasks import conll
 from dualfield import OEG, fields
@@ -117,6 +118,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="generated chains, seconds")
     parser.add_argument("--json", type=Path, help="also write the results here")
     arguments = parser.parse_args(given)
+    before = environment()
     field = chains(500, 20, 22, 10, 20_000) if arguments.quick else conll()[0]
     needs, can = counts(field), machine(field, arguments.quick)
     takes = pass_seconds(field)
@@ -138,7 +140,7 @@ def main(given: list[str] | None = None) -> None:
     print(f"it takes {takes:.3f} CPU s: {ratio:.2f} times the larger, {of_sum:.2f} times their sum")
     if arguments.json:
         found = {"needs": needs, "machine": can, "bounds": bounds, "seconds": takes, "ratio": ratio}
-        arguments.json.write_text(json.dumps(found, indent=1))
+        arguments.json.write_text(json.dumps({"environment": before, **found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ A page says where a table comes from, and this script writes what stands between
     <!-- from benchmarks/results/scaling.txt: tiny: -->
     <!-- end -->
 
-takes the paragraph of that text file that begins with "tiny:", as it stands there. Of a file alone, one that RENDERED
-below names, it makes a table. A test compares the pages with the files.
+takes the paragraph of that text file that begins with "tiny:", as it stands there. What RENDERED below names, a file or
+a file with the name of a table, becomes a table. A test compares the pages with the files.
 
     python docs/measurements/tables.py
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,10 @@ def filled(page: str) -> str:
 
 def _content(file: str, beginning: str | None) -> str:
     text = (ROOT / file).read_text(encoding="utf-8")
+    if (name := file if beginning is None else f"{file}: {beginning}") in RENDERED:
+        return RENDERED[name](text)
     if beginning is None:
-        return RENDERED[file](text)
+        raise ValueError(f"No function of this script makes a table of {file}.")
     paragraphs = [part for part in re.split(r"\n\s*?\n", text) if part.lstrip().startswith(beginning)]
     if len(paragraphs) != 1:
         raise ValueError(f"{len(paragraphs)} paragraphs of {file} begin with {beginning!r}; expected one.")
@@ -94,9 +96,170 @@ def _gpu_training(text: str) -> str:
     return "\n".join(lines)
 
 
+def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _power(value: float) -> str:
+    """3.6e-4 for 0.00036."""
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def _where(environment: dict[str, Any]) -> str:
+    """What a reader must know of the machine, in a line of its own below a table."""
+    return (
+        f"\n\nMeasured on {environment['processor']}, {environment['cores']} cores, Python {environment['python']}, "
+        f"commit {environment['commit']}, load {environment['load']} before."
+    )
+
+
+# What each task of text_tasks.py is called, and what others report on its test part.
+_PRESET_TASKS = {
+    "dutch": ("CoNLL-2002, Dutch names", "0.7705, best of the shared task"),
+    "bio": ("JNLPBA-2004, names in abstracts", "0.699, the CRF of Settles (2004)"),
+    "pos": ("UD English EWT, 49 Penn tags", ""),
+}
+
+
+def _text_tasks(text: str) -> str:
+    measured = json.loads(text)
+    rows = []
+    for task in measured["tasks"]:
+        title, others = _PRESET_TASKS[task["task"]]
+        what = f"`{task['preset']}`, {float(task['l2']):g}" + (
+            ", observed pairs" if task["pairs"] == "observed" else ""
+        )
+        score = f"{'F1' if 'precision' in task else 'accuracy'} {task['score']:.3f}"
+        memory = f"{task['memory'] / 1e6:.0f} MB" if task["memory"] < 1e9 else f"{task['memory'] / 1e9:.1f} GB"
+        rows.append(
+            [title, what, f"`{task['tested_on']}`", score, others, f"{task['cpu']:.0f}", memory, _power(task["gap"])]
+        )
+    heads = ["task", "preset, l2", "tested on", "result", "for comparison", "CPU s", "peak memory", "proven within"]
+    return _table(heads, rows) + _where(measured["environment"])
+
+
+def _presets(text: str) -> str:
+    measured = json.loads(text)
+    rows = []
+    for task in measured["tasks"]:
+        ours, theirs = task["dualfield"], task["crfsuite"]
+        cells = [f"{ours['seconds']:.1f} s, {ours['passes']} passes"]
+        cells += [f"{theirs['seconds']:.0f} s, {theirs['passes']} iterations", f"{task['times_less']:.1f}"]
+        rows.append([task["title"], str(task["labels"]), f"{task['weights']:,}", *cells])
+    heads = ["task", "labels", "weights", "dualfield (OEG)", "CRFsuite L-BFGS", "times less"]
+    return _table(heads, rows) + "\n\n" + measured["how"]
+
+
+def _many_labels(text: str) -> str:
+    measured = json.loads(text)
+    work = ["pass of OEG", "gradient", "decoding"]
+    rows = [
+        [f"{row['pairs']:,}"]
+        + [f"{1e6 * row['seconds'][name] / row['positions']:.1f}, {row['times_less'][name]:.1f}" for name in work]
+        for row in measured["rows"]
+    ]
+    return _table(["transitions with a weight", "a pass of OEG", "a gradient", "decoding"], rows) + _where(
+        measured["environment"]
+    )
+
+
+def _roofline(text: str) -> str:
+    measured = json.loads(text)
+    needs, machine, bounds = measured["needs"], measured["machine"], measured["bounds"]
+
+    def bytes_row(name: str, needed: str, rate: str) -> list[str]:
+        cells = [f"{needs[needed] / 1e9:.2f} GB", f"{machine[rate] / 1e9:.1f} GB/s"]
+        return [name, *cells, f"{needs[needed] / machine[rate]:.3f}"]
+
+    larger = max(bounds, key=bounds.__getitem__)
+    operations = [
+        f"{needs['flops'] / 1e9:.2f} Gflop",
+        f"{machine['flops'] / 1e9:.1f} Gflop/s",
+        f"{bounds['flops']:.3f}",
+    ]
+    rows = [
+        ["operations", *operations],
+        bytes_row("rows of weights, read for scores, read and written by steps", "row_bytes", "rows"),
+        bytes_row("duals, in float32, and indices", "other_bytes", "stream"),
+        [f"the larger, {'operations' if larger == 'flops' else larger}", "", "", f"{bounds[larger]:.3f}"],
+        ["**a pass**", "", "", f"**{measured['seconds']:.3f}**, {measured['ratio']:.1f} times the larger"],
+    ]
+    return _table(["", "needed", "the machine", "seconds"], rows) + _where(measured["environment"])
+
+
+def _denoising_solvers(text: str) -> str:
+    measured = json.loads(text)
+    least, traces = measured["solvers"]["least"], measured["solvers"]["traces"]
+    passes = [1, 2, 5, 10, 20, 50]
+    rows = []
+    for name, trace in traces.items():
+        points, cells = trace["points"], []
+        for number in passes:
+            # What ended is shown where it ended, and then no more.
+            upto = [point for point in points if point["passes"] <= number]
+            ended = number > trace["passes"] and cells and points[-1]["passes"] <= passes[len(cells) - 1]
+            at = upto[-1] if upto else points[0]
+            cells.append("" if ended else f"{at['objective'] - least:,.1f} ({100 * at['error']:.2f})")
+        rows.append([name, *cells, f"{trace['cpu_seconds'] / trace['passes']:.2f}"])
+    return _table(["solver", *map(str, passes), "CPU s a pass"], rows) + _where(measured["environment"])
+
+
+_CRITERIA = {
+    "logistic": "logistic regression",
+    "mean_field": "mean field",
+    "bp": "loopy BP",
+    "trw": "TRW",
+    "pseudo_likelihood": "pseudo-likelihood, predicted by BP",
+}
+
+
+def _denoising_criteria(text: str) -> str:
+    rows = []
+    for found in json.loads(text)["criteria"]:
+        passes = str(found["passes"]) + ("" if found["status"] == "converged" else ", not converged")
+        edges = ", ".join(f"{weight:.3f}" for weight in found["edge_weights"]).replace("-", "−")
+        name, certificate = _CRITERIA[found["criterion"]], found["certificate"]
+        rows.append([name, f"{100 * found['error']:.2f}", edges, passes, certificate])
+    heads = ["criterion", "errors %", "edge weights θ: constant, difference", "passes", "certificate"]
+    return _table(heads, rows)
+
+
+def _denoising_edges(text: str) -> str:
+    sweep = json.loads(text)["edge_l2"]
+    errors = [f"{100 * found['error']:.2f}" for found in sweep]
+    return _table(["`edge_l2`", *(f"{found['edge_l2']:,.0f}" for found in sweep)], [["errors %", *errors]])
+
+
+def _propagation(text: str) -> str:
+    measured = json.loads(text)
+    rows = [
+        [
+            *(f"{row['side']} × {row['side']}", str(row["labels"]), f"{row['edges']:,}"),
+            *(f"{1 / row['bp']:,.0f}", f"{row['bp'] / (2 * row['edges']) * 1e9:.1f}", f"{1 / row['trw']:,.0f}"),
+        ]
+        for row in measured["seconds a sweep"]
+        if row["side"] in (10, 100)
+    ]
+    growth = ", ".join(f"{power:.2f} with {labels} labels" for labels, power in measured["exponents"].items())
+    heads = ["grid", "labels", "edges", "sweeps a second", "ns a message", "tree-reweighted sweeps a second"]
+    table = _table(heads, rows) + f"\n\nSeconds a sweep grow like a power of the number of edges: {growth}."
+    return table + _where(measured["environment"])
+
+
+_RESULTS = "benchmarks/results/"
 RENDERED: dict[str, Callable[[str], str]] = {
-    "benchmarks/results/gpu_training.jsonl": _gpu_training,
-    "benchmarks/results/schmidt_2015_figure_1.txt": _schmidt_figure_1,
+    _RESULTS + "gpu_training.jsonl": _gpu_training,
+    _RESULTS + "schmidt_2015_figure_1.txt": _schmidt_figure_1,
+    _RESULTS + "text_tasks.json": _text_tasks,
+    _RESULTS + "presets.json": _presets,
+    _RESULTS + "many_labels.json": _many_labels,
+    _RESULTS + "roofline.json": _roofline,
+    _RESULTS + "denoising.json: solvers": _denoising_solvers,
+    _RESULTS + "denoising.json: criteria": _denoising_criteria,
+    _RESULTS + "denoising.json: edge_l2": _denoising_edges,
+    _RESULTS + "propagation.json": _propagation,
 }
 
 

@@ -81,7 +81,7 @@ sanitize: $(SANITIZE)/.test
 	$(SANITIZE)/bin/python -m pytest -n $(WORKERS) --thin 16 --capture=sys tests/core tests/fields tests/solvers \
 		tests/features/test_encode.py tests/features/test_templates.py tests/features/test_tokens.py \
 		tests/tagging/test_column_tagger.py tests/tagging/test_sequence_tagger.py tests/compat/pycrfsuite \
-		tests/distributed/test_ranks.py
+		tests/distributed/test_ranks.py tests/distributed/test_joined_runs.py
 
 # A programme of its own: under Python, every access of the interpreter would be looked at too.
 tsan: build/tsan/threads

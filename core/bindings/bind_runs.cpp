@@ -43,9 +43,12 @@ auto joined(Result (BoundDual::*method)()) {
         return (run.*method)();
     };
 }
+constexpr Index kMostRounds = Index{1} << 20;  // of a pass
+
 // What such runs exchange, as numbers of a type.
 void require_others(BoundDual& run) {
     require(run.started() && run.joined(), "the run has no other workers, or has not started");
+    require(run.took_a_round(), "there is nothing to exchange before a round: call advance_a_round first");
 }
 template <class Real>
 nb::object collected(BoundDual& run) {
@@ -178,7 +181,8 @@ void bind_dual_run(nb::module_& m) {
             [](BoundDual& run, std::uint64_t seed, Index rounds, Index workers, Vector<std::int32_t> owners,
                Vector<double> occurrences) {
                 const Exclusive only(&run);
-                require(!run.started() && rounds > 0 && workers > 0, "the run has started, or there are no workers");
+                require(!run.started() && workers > 0, "the run has started, or there are no workers");
+                require(rounds > 0 && rounds <= kMostRounds, "a pass must have between 1 and 1,048,576 rounds");
                 require(owners.shape(0) == occurrences.shape(0), "there must be two numbers an attribute");
                 return run.join(seed, rounds,
                                 {workers,

@@ -56,6 +56,7 @@ class BoundDual : public BoundRun {
     virtual std::vector<Index> dual_offsets() const = 0;
     virtual bool join(std::uint64_t seed, Index rounds, Elsewhere elsewhere) = 0;
     virtual bool joined() const = 0;
+    virtual bool took_a_round() = 0;  // of a joined run
     virtual Index advance_a_round() = 0;
     virtual Index collected_size() = 0;
     virtual void collect(float* changes) = 0;
@@ -169,6 +170,7 @@ class BoundDualOf final : public BoundAs<BoundDual, Method> {
         return method_.join(seed, rounds, std::move(elsewhere));
     }
     bool joined() const override { return method_.joined(); }
+    bool took_a_round() override { return method_.took_a_round(); }
     Index advance_a_round() override { return method_.advance_a_round(); }
     Index collected_size() override { return method_.collected_size(); }
     void collect(float* changes) override { method_.collect(changes); }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ class BlockShares {
             throw std::invalid_argument("the numbers of owners do not fit the attributes");
         std::vector<std::vector<std::int32_t>> counts(workers());  // how often a worker's blocks have each attribute
         each_worker(team, [&](Index w) { counts[w] = occurrences(w); });
+        if (elsewhere) check(*elsewhere, counts[0]);
         all_workers_ = elsewhere ? elsewhere->workers : workers();
         const double touches =
             (elsewhere ? kTouchesElsewhere : kTouches) * static_cast<double>(all_workers_ * rounds.of_a_pass);
@@ -132,6 +134,18 @@ class BlockShares {
         const auto [first, end] = entries(w);
         for (Index e = first; e < end; ++e) ++counts[data_.indices[e]];
         return counts;
+    }
+
+    // Who has an attribute counts himself: what is told of all workers must not be less than what this one has.
+    static void check(const Elsewhere& told, const std::vector<std::int32_t>& own) {
+        for (std::size_t a = 0; a < own.size(); ++a) {
+            const Index owners = told.owners[a], least = own[a] > 0 ? 1 : 0;
+            if (owners < least || owners > told.workers || !(told.occurrences[a] >= own[a]))
+                throw std::invalid_argument("attribute " + std::to_string(a) + " occurs " + std::to_string(own[a]) +
+                                            " times here, so " + std::to_string(owners) + " owners of " +
+                                            std::to_string(told.workers) + " and " +
+                                            std::to_string(told.occurrences[a]) + " occurrences in all cannot be");
+        }
     }
 
     // How many workers have an attribute, and how often it occurs.

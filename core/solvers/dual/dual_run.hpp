@@ -163,6 +163,11 @@ class DualRun {
         return joined_;
     }
     bool joined() const { return joined_; }
+    bool took_a_round() {
+        bool took = false;
+        steps_.with_workers([&](auto& workers) { took = workers.took_a_round(); });
+        return took;
+    }
     Index advance_a_round() {
         Team team(threads_);
         tallies_.resize(samplers_.workers());

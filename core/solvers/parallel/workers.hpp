@@ -104,6 +104,8 @@ class Workers {
     bool others_elsewhere() const { return elsewhere_ != nullptr; }
     Index rounds_of_a_pass() const { return rounds_.of_a_pass; }
     bool between_passes() const { return round_ == 0; }
+    // Whether a round has been taken from the weights as they are, so that there are changes to collect.
+    bool took_a_round() const { return loaded_; }
 
     // The weights have been changed by others: workers must read them again.
     void weights_moved() { loaded_ = false; }

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dualfield import _core
 from dualfield.fields import Field
 from dualfield.memory import check_memory
-from dualfield.solvers.base import Bound, MarginalsRun, Run
+from dualfield.solvers.base import Bound
+from dualfield.solvers.common_state import CommonStateRun
 
 if TYPE_CHECKING:
     from dualfield.solvers.dual import DualSolver
@@ -37,16 +37,12 @@ _OTHER_SEED = 7919  # between the random numbers of two ranks
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-class DistributedRun(MarginalsRun):
+class DistributedRun(CommonStateRun):
     """A dual method at work on one rank of a :class:`~dualfield.fields.DistributedChain`."""
 
-    solver: DualSolver
-    field: Any
-    evaluations_column: ClassVar[str] = "trials"
     updates_within_passes: ClassVar[bool] = False
 
     def __init__(self, solver: DualSolver, field: Field, seed: int, tol: float) -> None:
-        super().__init__(solver, field, None)
         if solver.n_jobs not in (None, 1):
             raise ValueError(
                 f"n_jobs={solver.n_jobs}: a rank trains on one thread; leave n_jobs out, and start more ranks."
@@ -54,18 +50,10 @@ class DistributedRun(MarginalsRun):
         vectors = (4 if field.l1 > 0 else 2) * 8 + (8 if solver.accelerate else 0) + 8
         what = f"{field.dimension:,} weights and what goes with them, on each rank,"
         check_memory(vectors * field.dimension, what, "have fewer attributes, such as by a larger min_count")
+        super().__init__(solver, field, seed, 1)
         self._ranks = self.field.communicator
         self._coarse = tol >= FINE
         self._single = solver.single(self.field.share, tol)
-        self._common = _core.CommonState(
-            l1=float(field.l1),
-            l2=float(field.l2),
-            centre=None,
-            dimension=field.dimension,
-            accelerate=solver.accelerate,
-            seed=seed,
-            threads=1,
-        )
         exchanges = min(EXCHANGES * self._ranks.size, MOST_EXCHANGES)
         seed_of_rank = seed + _OTHER_SEED * self._ranks.rank
         self._run = replace(solver, n_jobs=1).bind(self.field.share, seed_of_rank, self._single)
@@ -76,9 +64,6 @@ class DistributedRun(MarginalsRun):
         self._totals = np.zeros(_TOTALS)
         self._marks = np.zeros(_TOTALS)
         self._idle = False
-        self._diverged = False
-        self._gap = self._dual = self._true_gap = math.nan
-        self._bound = Bound(math.nan, math.nan, math.nan)
         self._sent = 0
 
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
@@ -149,22 +134,9 @@ class DistributedRun(MarginalsRun):
         return True
 
     @property
-    def bound(self) -> Bound:
-        """The values that the last confirming pass found."""
-        return self._bound
-
-    def estimate(self) -> tuple[float, float]:
-        gap = math.nan if self.diverged else self._gap
-        return gap, self._dual + gap
-
-    @property
     def stalled(self) -> bool:
         """Whether no sequence of any rank moves any more."""
         return self._idle
-
-    @property
-    def diverged(self) -> bool:
-        return self._diverged
 
     @property
     def updates(self) -> int:
@@ -174,12 +146,9 @@ class DistributedRun(MarginalsRun):
     def oracle_calls(self) -> int:
         return int(self._totals[_ORACLE_CALLS])
 
-    def weights(self) -> npt.NDArray[np.float64]:
-        found: npt.NDArray[np.float64] = (self._run if self._lent else self._common).weights()
-        return found
-
-    def certified_weights(self) -> npt.NDArray[np.float64]:
-        return self.weights()  # a confirming pass is adopted at once
+    @property
+    def _holder(self) -> Any:
+        return self._run if self._lent else self._common
 
     def record(self) -> dict[str, float]:
         now, before = self._totals, self._marks
@@ -263,10 +232,6 @@ class DistributedRun(MarginalsRun):
             "the state of a run on several ranks is not one array; give a folder for checkpoints, from which a run can "
             "be resumed, or keep the weights."
         )
-
-    def under_another_penalty(self, field: Any, seed: int) -> Run:
-        """A new run from the start."""
-        return self.solver.start(field, seed)
 
 
 # What is added up over the ranks at the end of a pass.

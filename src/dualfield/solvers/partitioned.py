@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dualfield import _core
 from dualfield.fields import Field
 from dualfield.memory import available_memory, check_memory
-from dualfield.solvers.base import Bound, MarginalsRun, Run
+from dualfield.solvers.base import Bound, Run
 from dualfield.solvers.block_states import BlockStates
+from dualfield.solvers.common_state import CommonStateRun
 
 if TYPE_CHECKING:
     from dualfield.solvers.dual import DualSolver
@@ -31,43 +31,25 @@ _FEWER = "have fewer attributes, such as by a larger min_count"
 _SHARE = 0.5  # of the memory that is available, which the states may take
 
 
-class PartitionedRun(MarginalsRun):
+class PartitionedRun(CommonStateRun):
     """A dual method at work on a :class:`~dualfield.fields.PartitionedChain`."""
 
-    solver: DualSolver
-    field: Any
-    evaluations_column: ClassVar[str] = "trials"
-
     def __init__(self, solver: DualSolver, field: Field, seed: int, single: bool) -> None:
-        super().__init__(solver, field, None)
         vectors = (4 if field.l1 > 0 else 2) * 8 + (8 if solver.accelerate else 0)  # confirmed too; two centres
         check_memory(vectors * field.dimension, f"{field.dimension:,} weights and what goes with them", _FEWER)
+        super().__init__(solver, field, seed, int(solver._options(field, seed, single)["threads"]))
         self._parts, self._seed, self._single = self.field.trained, seed, single
-        threads = int(solver._options(field, seed, single)["threads"])
-        self._common = _core.CommonState(
-            l1=float(field.l1),
-            l2=float(field.l2),
-            centre=None,
-            dimension=field.dimension,
-            accelerate=solver.accelerate,
-            seed=seed,
-            threads=threads,
-        )
         self._random = np.random.default_rng(seed)
         self._states: BlockStates | None = None
         self._totals = np.zeros((len(self._parts), 3))  # entropies, recorded gaps, and what steps left of them
         self._idle = np.zeros(len(self._parts), dtype=int)  # visits in a row that moved nothing
         self._visits: list[int] = []  # what is left of the pass
         self._at: int | None = None  # the partition at work
-        self._run: Any = None
         self._left = 0  # updates of the visit
         self._counts = dict.fromkeys(("updates", "oracle_calls", "evaluations", "steps"), 0.0)
         self._marks = dict(self._counts)
         self._written = 0
-        self._diverged = False
-        self._gap = self._dual = self._true_gap = math.nan
         self._phase: list[Callable[[float], bool]] = []  # what is left of the confirming pass
-        self._bound = Bound(math.nan, math.nan, math.nan)
 
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
         self._phase = []
@@ -230,22 +212,9 @@ class PartitionedRun(MarginalsRun):
         return True
 
     @property
-    def bound(self) -> Bound:
-        """The values that the last confirming pass found."""
-        return self._bound
-
-    def estimate(self) -> tuple[float, float]:
-        gap = math.nan if self.diverged else self._gap
-        return gap, self._dual + gap
-
-    @property
     def stalled(self) -> bool:
         """Whether no block of any partition moves any more."""
         return bool((self._idle >= 2).all())
-
-    @property
-    def diverged(self) -> bool:
-        return self._diverged
 
     @property
     def updates(self) -> int:
@@ -255,12 +224,9 @@ class PartitionedRun(MarginalsRun):
     def oracle_calls(self) -> int:
         return int(self._counts["oracle_calls"]) + (self._run.oracle_calls if self._run is not None else 0)
 
-    def weights(self) -> npt.NDArray[np.float64]:
-        found: npt.NDArray[np.float64] = (self._common if self._run is None else self._run).weights()
-        return found
-
-    def certified_weights(self) -> npt.NDArray[np.float64]:
-        return self.weights()  # a confirming pass is adopted at once
+    @property
+    def _holder(self) -> Any:
+        return self._common if self._run is None else self._run
 
     def record(self) -> dict[str, float]:
         now = dict(self._counts)
@@ -302,7 +268,3 @@ class PartitionedRun(MarginalsRun):
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> Run:
         """Refused, as :meth:`arrays` is."""
         raise TypeError("the state of a run on partitions cannot be restored from arrays; start afresh.")
-
-    def under_another_penalty(self, field: Any, seed: int) -> Run:
-        """A new run from the start."""
-        return self.solver.start(field, seed)

@@ -115,12 +115,16 @@ class Chain {
         add_dense(i, dense, theta);
     }
 
-    // The same for packed vectors, see below. Potentials need room for eight more numbers after the nodes.
-    DUALFIELD_ONCE void score_packed(Index i, const double* w, double* theta) const {
+    // The same for nodes alone, and for packed vectors, see below. Potentials need room for eight more numbers after the
+    // nodes.
+    DUALFIELD_ONCE void score_nodes(Index i, const double* w, double* theta) const {
         const double* dense = w + transition_start_;
         nodes_.score(i, w, bias_in(dense), theta);
         add_ends(i, dense, theta);
-        std::copy(dense, dense + packed_transitions(i), theta + length(i) * labels());
+    }
+    DUALFIELD_ONCE void score_packed(Index i, const double* w, double* theta) const {
+        score_nodes(i, w, theta);
+        std::copy(w + transition_start_, w + transition_start_ + packed_transitions(i), theta + length(i) * labels());
     }
     DUALFIELD_ONCE void project_packed(Direction& direction, double* theta) const {
         const Index i = direction.block;
@@ -168,11 +172,17 @@ class Chain {
     // Of the weights that belong to no attribute, transitions are divided among the parts. Bias, begin and end belong
     // to the first part.
     DUALFIELD_ONCE void add_part(const Own& own, Index i, const double* m, double a, double* w) const {
+        add_nodes(own, i, m, a, w);
+        add_transitions(own.part, m + length(i) * labels(), a, w);
+    }
+    // The same of nodes alone, bias, begin and end among them; and of transitions alone.
+    DUALFIELD_ONCE void add_nodes(const Own& own, Index i, const double* m, double a, double* w) const {
         nodes_.add_part(own, i, m, a, w);
-        const double* edge = m + length(i) * labels();
-        for_each_transition_of(own.part, [&](Index s, Index pair) { w[transition_start_ + s] += a * edge[pair]; });
         if (own.part.index > 0) return;
         for_each_dense_node(i, m, [&](Index start, const double* node) { axpy(labels(), a, node, w + start); });
+    }
+    void add_transitions(const Part& part, const double* edge, double a, double* w) const {
+        for_each_transition_of(part, [&](Index s, Index pair) { w[transition_start_ + s] += a * edge[pair]; });
     }
     DUALFIELD_ONCE double product_part(const Own& own, Index i, const double* m, const double* w,
                                        std::vector<double>& scratch) const {

@@ -82,6 +82,11 @@ class PlainChain : public FreeChain {
     virtual void score_packed(Index i, const double* w, double* theta) const = 0;
     virtual void project_packed(Direction& direction, double* theta) const = 0;
     virtual double pull_packed(Index i, const double* m, Direction& direction) const = 0;
+    // Of nodes and of transitions apart; the weights of transitions begin at transition_start().
+    virtual Index transition_start() const = 0;
+    virtual void score_nodes(Index i, const double* w, double* theta) const = 0;
+    virtual OwnAttributes own(const Part& part) const = 0;
+    virtual void add_nodes(const OwnAttributes& own, Index i, const double* m, double a, double* w) const = 0;
 };
 
 template <class Rows>
@@ -103,6 +108,12 @@ class ErasedChain final : public ErasedField<Chain<Rows>, PlainChain> {
     }
     double pull_packed(Index i, const double* m, typename Base::Direction& direction) const override {
         return field_.pull_packed(i, m, direction);
+    }
+    Index transition_start() const override { return field_.transition_start(); }
+    void score_nodes(Index i, const double* w, double* theta) const override { field_.score_nodes(i, w, theta); }
+    OwnAttributes own(const Part& part) const override { return field_.own(part); }
+    void add_nodes(const OwnAttributes& own, Index i, const double* m, double a, double* w) const override {
+        field_.add_nodes(own, i, m, a, w);
     }
     const Attributes& attributes() const override { return field_.attributes(); }
     const std::int32_t* truth(Index i) const override { return field_.truth(i); }

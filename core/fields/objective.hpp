@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "base/archive.hpp"
@@ -178,7 +179,11 @@ double evaluate_primal(const F& field, const double* w, double* gradient) {
     const auto objective = make_objective(field);
     if (gradient)
         for (Index k = 0; k < field.dimension(); ++k) gradient[k] = field.l2() * w[k];
-    for (Index i = 0; i < field.blocks(); ++i) objective->add(i, w, gradient);
+    std::vector<Index> blocks(field.blocks());
+    std::iota(blocks.begin(), blocks.end(), Index{0});
+    Team alone(1);
+    for (Index done = 0; done < field.blocks();)
+        done += objective->add(blocks.data() + done, field.blocks() - done, w, gradient, alone, Deadline::never());
     return objective->losses() + penalty(field, w);
 }
 
@@ -219,10 +224,10 @@ double evaluate_sample(const F& field, const double* w, const Index* blocks, Ind
     const auto objective = make_objective(field);
     double total = 0.0, sampled = 0.0;
     for (Index i = 0; i < field.blocks(); ++i) total += field.sample_weight(i);
-    for (Index k = 0; k < count; ++k) {
-        sampled += field.sample_weight(blocks[k]);
-        objective->add(blocks[k], w, nullptr);
-    }
+    for (Index k = 0; k < count; ++k) sampled += field.sample_weight(blocks[k]);
+    Team alone(1);
+    for (Index done = 0; done < count;)
+        done += objective->add(blocks + done, count - done, w, nullptr, alone, Deadline::never());
     return objective->losses() + sampled / total * (penalty(field, w) + l1 * absolute_sum(field.dimension(), w));
 }
 

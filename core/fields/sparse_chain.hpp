@@ -6,7 +6,8 @@
 #pragma once
 
 #include "fields/chain_field.hpp"
-#include "oracles/chain_sparse.hpp"
+#include "fields/chains_together.hpp"
+#include "oracles/chain_sparse_together.hpp"
 
 namespace dualfield {
 
@@ -17,6 +18,37 @@ class SparseChain final : public OverChain<PlainChain> {
         : OverChain(chain), pairs_(chain.labels(), chain.shape().transitions) {}
 
     const PlainChain& chain() const { return chain_; }
+
+    // See chains_together.hpp.
+    using Edges = SparseEdgesTogether;
+    std::unique_ptr<Objective> objective() const override {
+        return std::make_unique<ChainsTogetherObjective<SparseChain>>(*this);
+    }
+    const std::int32_t* truth(Index i) const { return chain_.truth(i); }
+    void write_edges(const double* w, Edges& edges) const { edges.set(pairs_, w + chain_.transition_start()); }
+    void score_nodes(Index i, const double* w, double* theta) const { chain_.score_nodes(i, w, theta); }
+    bool masked() const { return false; }
+    void mask_nodes(Index, double*) const {}
+    double edge_magnitude(const double* w) const {
+        return largest_magnitude(pairs_.count(), w + chain_.transition_start());
+    }
+    Index edge_place(Index before, Index now) const { return pairs_.find(before, now); }
+    double edge_score(const Edges& edges, const double* w, Index before, Index now) const {
+        const Index place = edge_place(before, now);
+        return (place < 0 ? 0.0 : w[chain_.transition_start() + place]) - edges.top();
+    }
+    void add_edges_of(Index i, const double* m, double a, double* counts) const {
+        axpy(transitions(i), a, m + nodes(i), counts);
+    }
+    OwnAttributes own_nodes(const Part& part) const { return chain_.own(part); }
+    void add_nodes(const OwnAttributes& own, Index i, const double* m, double a, double* w) const {
+        chain_.add_nodes(own, i, m, a, w);
+    }
+    void add_edges(const Part& part, const double* counts, double a, double* w) const {
+        const Index first = pairs_.count() * part.index / part.count,
+                    end = pairs_.count() * (part.index + 1) / part.count;
+        axpy(end - first, a, counts + first, w + chain_.transition_start() + first);
+    }
 
     Index compact_size(Index i) const override { return nodes(i) + std::max(transitions(i), kRoom); }
     bool scores_potentials() const override { return true; }

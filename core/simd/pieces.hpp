@@ -29,6 +29,17 @@ DUALFIELD_INLINE inline void lower(const Piece& x, Piece& y) {
         [&](Index n) DUALFIELD_INLINE { lanes(y, n) = lanes(x, n) < lanes(y, n) ? lanes(x, n) : lanes(y, n); });
 }
 
+// Whether an entry of x is below that of y.
+DUALFIELD_INLINE inline bool any_below(const Piece& x, const Piece& y) {
+#ifdef __AVX512F__
+    return _mm512_cmp_pd_mask((__m512d)x, (__m512d)y, _CMP_LT_OQ) != 0;
+#else
+    bool below = false;
+    for_each_piece<8>([&](Index k) DUALFIELD_INLINE { below |= x[k] < y[k]; });
+    return below;
+#endif
+}
+
 DUALFIELD_INLINE inline double largest(const Piece& piece) {
 #ifdef __AVX512F__
     Piece tops = piece;

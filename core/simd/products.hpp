@@ -86,30 +86,44 @@ void multiply(Index P, const double* E, const double* x, double* left, const dou
     }
 }
 
-// out = E^T for a matrix of P x P; with wide vectors eight by eight: entries, then pairs of them, then fours change
-// places.
+// Entry k of piece r becomes entry r of piece k. With wide vectors entries, then pairs of them, then fours change places.
+DUALFIELD_INLINE inline void transpose(Piece (&rows)[8]) {
+#ifdef __AVX512F__
+    Piece pairs[8], fours[8];
+    for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
+        const Piece &a = rows[2 * r], &b = rows[2 * r + 1];
+        pairs[2 * r] = DUALFIELD_SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+        pairs[2 * r + 1] = DUALFIELD_SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+    });
+    for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
+        const Index first = r / 2 * 4 + r % 2;
+        const Piece &a = pairs[first], &b = pairs[first + 2];
+        fours[first] = DUALFIELD_SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+        fours[first + 2] = DUALFIELD_SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    });
+    for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
+        const Piece &a = fours[r], &b = fours[r + 4];
+        rows[r] = DUALFIELD_SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+        rows[r + 4] = DUALFIELD_SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    });
+#else
+    double all[64];
+    for_each_piece<8>([&](Index r) DUALFIELD_INLINE { store(rows[r], all + 8 * r); });
+    for (Index r = 0; r < 8; ++r)
+        for (Index k = 0; k < r; ++k) std::swap(all[8 * r + k], all[8 * k + r]);
+    for_each_piece<8>([&](Index r) DUALFIELD_INLINE { load(all + 8 * r, rows[r]); });
+#endif
+}
+
+// out = E^T for a matrix of P x P.
 inline void transpose(Index P, const double* E, double* out) {
 #ifdef __AVX512F__
     for (Index i = 0; i < P; i += 8)
         for (Index j = 0; j < P; j += 8) {
-            Piece rows[8], pairs[8], fours[8];
+            Piece rows[8];
             for_each_piece<8>([&](Index r) DUALFIELD_INLINE { load(E + (i + r) * P + j, rows[r]); });
-            for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
-                const Piece &a = rows[2 * r], &b = rows[2 * r + 1];
-                pairs[2 * r] = DUALFIELD_SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-                pairs[2 * r + 1] = DUALFIELD_SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-            });
-            for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
-                const Index first = r / 2 * 4 + r % 2;
-                const Piece &a = pairs[first], &b = pairs[first + 2];
-                fours[first] = DUALFIELD_SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-                fours[first + 2] = DUALFIELD_SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-            });
-            for_each_piece<4>([&](Index r) DUALFIELD_INLINE {
-                const Piece &a = fours[r], &b = fours[r + 4];
-                store(DUALFIELD_SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11), out + (j + r) * P + i);
-                store(DUALFIELD_SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15), out + (j + r + 4) * P + i);
-            });
+            transpose(rows);
+            for_each_piece<8>([&](Index r) DUALFIELD_INLINE { store(rows[r], out + (j + r) * P + i); });
         }
 #else
     for (Index i = 0; i < P; ++i)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dualfield import OEG, ChainCRF, fields, solve
+from dualfield import LBFGS, OEG, ChainCRF, fields, solve
 from dualfield._core import SparseChain
 from dualfield.fields import Chain
 from tests.enumeration import all_labellings
@@ -57,6 +57,27 @@ def test_objective_and_gradient_are_the_same(options: dict[str, Any], scale: flo
     assert value == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-9, atol=1e-9)
     assert few.primal(w) == pytest.approx(expected, rel=1e-12)
+
+
+def test_sequences_of_all_lengths_whose_potentials_are_near_and_far_apart() -> None:
+    """Eight sequences share their edges; one that needs logarithms changes nothing for those beside it."""
+    X, y = sequences(37, 12, 30, seed=4)
+    X[5] = [[*names, "far"] for names in X[5]]
+    few, all_pairs = both(X, y, sample_weight=np.resize([1.0, 0.5, 0.0, 2.0], 37))
+    w = np.random.default_rng(1).normal(size=few.dimension)
+    far = list(few.encoded.vocabulary.names).index("far")
+    w[12 * far : 12 * far + 12] = np.linspace(-5e3, 5e3, 12)
+    value, gradient = few.gradient(w)
+    expected, expected_gradient = all_pairs.gradient(w)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-9, atol=1e-9)
+
+
+def test_threads_change_no_bit() -> None:
+    field, _ = both(*sequences(150, 20, 9, seed=2))
+    weights = [solve(field, LBFGS(n_jobs=n_jobs), max_passes=5).weights for n_jobs in (1, 2, 3)]
+    np.testing.assert_array_equal(weights[0], weights[1])
+    np.testing.assert_array_equal(weights[0], weights[2])
 
 
 def scores(core: Any, w: Any, block: int) -> tuple[Any, Any]:

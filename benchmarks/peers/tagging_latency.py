@@ -16,7 +16,7 @@ same sequences in one process, in turns, so that both meet the same load. Printe
 
 Labels and marginals are compared before anything is measured. Needs no data and takes about a minute.
 
-    python benchmarks/peers/tagging_latency.py [--turns 40] [--json FILE]
+    python benchmarks/peers/tagging_latency.py [--turns 40] [--json benchmarks/results/tagging_latency.json]
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.papers.results import environment
 from benchmarks.processes import run
 
 LABELS = [f"Label{i}" for i in range(25)]
@@ -66,7 +67,8 @@ def main() -> None:
         step, folder = arguments.run
         print(json.dumps({"train": train, "measure": measure}[step](Path(folder), arguments.turns)))
         return
-    print(f"load before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
+    before = environment()
+    print(f"load before: {before['load']}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         # In processes of their own: this one stays small, or its memory would count as that of a cold start.
         step = [sys.executable, __file__, "--turns", str(arguments.turns), "--run"]
@@ -80,7 +82,8 @@ def main() -> None:
         print(f"{name:<44}{theirs:>18.2f}{ours:>14.2f}{ours / theirs:>9.2f}")
     print(f"load after: {os.getloadavg()[0]:.2f}")
     if arguments.json:
-        arguments.json.write_text(json.dumps({"sizes": sizes, "results": results}, indent=1))
+        found = {"environment": before, "sizes": sizes, "results": results}
+        arguments.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 # ---- addresses ---------------------------------------------------------------------------------------------

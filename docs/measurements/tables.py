@@ -248,6 +248,15 @@ def _propagation(text: str) -> str:
     return table + _where(measured["environment"])
 
 
+def _tagging_latency(text: str) -> str:
+    measured = json.loads(text)
+    rows = []
+    for name, medians in measured["results"].items():
+        theirs, ours = medians["python-crfsuite"], medians["dualfield"]
+        rows.append([name, f"{theirs:.2f}", f"{ours:.2f}", f"{ours / theirs:.2f}"])
+    return _table(["", "python-crfsuite", "dualfield", "ratio"], rows) + _where(measured["environment"])
+
+
 _RESULTS = "benchmarks/results/"
 RENDERED: dict[str, Callable[[str], str]] = {
     _RESULTS + "gpu_training.jsonl": _gpu_training,
@@ -260,6 +269,7 @@ RENDERED: dict[str, Callable[[str], str]] = {
     _RESULTS + "denoising.json: criteria": _denoising_criteria,
     _RESULTS + "denoising.json: edge_l2": _denoising_edges,
     _RESULTS + "propagation.json": _propagation,
+    _RESULTS + "tagging_latency.json": _tagging_latency,
 }
 
 

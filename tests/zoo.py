@@ -176,9 +176,19 @@ def chain(X: Any, y: Any, **options: Any) -> Field:
 
 def chain_of_few_transitions(n: int) -> Field:
     """Inference that passes over transitions without a weight, as with many labels."""
-    field = fields.Chain(*word_sequences(n), state_features="observed", transitions="observed")
+    return of_few_transitions(*word_sequences(n), state_features="observed")
+
+
+def of_few_transitions(X: Any, y: Any, **options: Any) -> Field:
+    field = fields.Chain(X, y, transitions="observed", **options)
     field.layout = replace(field.layout, sparse=True)
     return field.with_l2(field.l2)
+
+
+def few_transitions_of_allowed(n: int) -> Field:
+    """The same with rules for transitions, and sets of allowed labels at some positions."""
+    X, y = ordered_sequences(n, seed=1)
+    return of_few_transitions(X, y, constraints=FALLS, allowed=allowed_around(y, 3), l2=0.1)
 
 
 def chain_of_allowed(n: int) -> Field:
@@ -259,7 +269,8 @@ def weights_with_zeros(n: int) -> Any:
 
 def constrained(name: str) -> bool:
     """Whether some labellings of the problem are forbidden."""
-    return name in ("chain-bio", "chain-iobes", "chain-forbidden", "chain-allowed", "bigrams-allowed")
+    few = ("chain-few-transitions-iobes", "chain-few-transitions-allowed")
+    return name in ("chain-bio", "chain-iobes", "chain-forbidden", "chain-allowed", "bigrams-allowed", *few)
 
 
 PROBLEMS: dict[str, Callable[[], Field]] = {
@@ -271,6 +282,8 @@ PROBLEMS: dict[str, Callable[[], Field]] = {
     ),
     "chain-observed": lambda: chain(*word_sequences(10), state_features="observed", transitions="observed"),
     "chain-few-transitions": lambda: chain_of_few_transitions(10),
+    "chain-few-transitions-iobes": lambda: of_few_transitions(*chunk_sequences(12, "iobes", 4), constraints="iobes"),
+    "chain-few-transitions-allowed": lambda: few_transitions_of_allowed(12),
     "chain-bare": lambda: chain(*word_sequences(8), bias=False, begin=False, end=False),
     "chain-weighted": lambda: chain(*dense_sequences(12), sample_weight=weights_with_zeros(12)),
     "chain-one-block": lambda: chain([[["a"], ["b"], ["a", "c"]]], [["A", "B", "A"]]),

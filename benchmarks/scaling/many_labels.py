@@ -2,11 +2,15 @@
 
     python benchmarks/scaling/many_labels.py [--labels 400] [--pairs 1000 2500 5000 10000] [--sequences 2000]
         [--json benchmarks/results/many_labels.json]
+    python benchmarks/scaling/many_labels.py --types 200
 
 Generated sequences of 20 positions walk along randomly chosen pairs of labels; pairs seen in training have a weight.
 Each problem is solved twice: as it is by default, which passes over transitions without a weight, and with all pairs of
 labels looked at. CPU microseconds a position, one thread: a pass of OEG (of four, with the confirmation at the end), an
-objective with its gradient, decoding. Objectives after four passes must agree to 1e-9.
+objective with its gradient, decoding, marginals. Objectives after four passes must agree to 1e-9.
+
+With --types the labels are B-x and I-x of so many types, and O; the same problem is solved without rules and under the
+rules of BIO, by either way.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from benchmarks.papers.results import environment
 from dualfield import OEG, fields, solve
 
 LENGTH, PASSES = 20, 4
-WORK = ("pass of OEG", "gradient", "decoding")
+WORK = ("pass of OEG", "gradient", "decoding", "marginals")
 
 
 def main() -> None:
@@ -35,28 +39,31 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=400)
     parser.add_argument("--pairs", type=int, nargs="+", default=[1000, 2500, 5000, 10_000])
     parser.add_argument("--sequences", type=int, default=2000)
-    parser.add_argument("--json", type=Path, help="also write the results here")
+    parser.add_argument("--types", type=int)
+    parser.add_argument("--json", type=Path, help="also write the results of walks here")
     arguments = parser.parse_args()
+    labels = 2 * arguments.types + 1 if arguments.types else arguments.labels
     before = environment()
-    print(f"load before: {before['load']}; {arguments.labels} labels")
-    print(f"{'pairs':>8}{'':>12}{'OEG':>8}{'gradient':>10}{'decoding':>10}")
+    print(f"load before: {before['load']}; {labels} labels")
+    print(f"{'pairs':>8}{'':>20}" + "".join(f"{name:>{width}}" for name, width in COLUMNS))
+    if arguments.types:
+        return under_rules(arguments.types, arguments.sequences)
+    rows = of_walks(labels, arguments.pairs, arguments.sequences)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"environment": before, "rows": rows}, indent=1) + "\n")
+
+
+def of_walks(labels: int, numbers_of_pairs: list[int], sequences: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for pairs in arguments.pairs:
-        X, y = walks(arguments.labels, pairs, arguments.sequences)
+    for pairs in numbers_of_pairs:
+        X, y = walks(labels, pairs, sequences)
         few = fields.Chain(X, y, state_features="observed", transitions="observed")
-        lines = {name: measure(field) for name, field in (("few pairs", few), ("all pairs", of_all_pairs(few)))}
-        for name, (objective, *seconds) in lines.items():
-            shown = "".join(
-                f"{1e6 * value / few.encoded.n_positions:>{width}.1f}" for value, width in seconds_of(seconds)
-            )
-            print(f"{len(few.layout.transitions):>8}{name:>12}{shown}", flush=True)
-            if abs(objective - lines["few pairs"][0]) > 1e-9 * objective:
-                raise SystemExit(f"The objectives differ: {objective} and {lines['few pairs'][0]}.")
+        lines = shown({"few pairs": few, "all pairs": of_all_pairs(few)})
         ratios = np.divide(lines["all pairs"][1:], lines["few pairs"][1:])
-        print(f"{'':>20}" + "".join(f"{value:>{width}.1f}" for value, width in seconds_of(ratios)) + " times less")
+        print(f"{'':>28}" + columns(ratios) + " times less")
         rows.append(
             {
-                "labels": arguments.labels,
+                "labels": labels,
                 "positions": few.encoded.n_positions,
                 "pairs": len(few.layout.transitions),
                 "seconds": dict(zip(WORK, lines["few pairs"][1:], strict=True)),
@@ -66,12 +73,57 @@ def main() -> None:
     if len(rows) > 1:
         logarithms = np.log([(row["pairs"], row["seconds"]["gradient"]) for row in rows])
         print(f"a gradient grows as pairs to the power of {np.polyfit(*logarithms.T, 1)[0]:.2f}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"environment": before, "rows": rows}, indent=1) + "\n")
+    return rows
 
 
-def seconds_of(values: Any) -> zip[tuple[Any, int]]:
-    return zip(values, (8, 10, 10), strict=True)
+def under_rules(types: int, sequences: int) -> None:
+    X, y = spans(types, sequences)
+    options = {"state_features": "observed", "transitions": "observed"}
+    few = fields.Chain(X, y, **options)
+    ruled = fields.Chain(X, y, constraints="bio", **options)
+    lines = shown({"few pairs, no rules": few}) | shown({"few pairs": ruled, "all pairs": of_all_pairs(ruled)})
+    for name in ("few pairs, no rules", "all pairs"):
+        print(f"{name:>28}" + columns(np.divide(lines[name][1:], lines["few pairs"][1:])) + " times few pairs")
+
+
+def shown(problems: dict[str, fields.Chain]) -> dict[str, tuple[float, ...]]:
+    """Prints what is measured of each way to solve a problem."""
+    lines = {name: measure(field) for name, field in problems.items()}
+    first = next(iter(lines.values()))[0]
+    for (name, (objective, *seconds)), field in zip(lines.items(), problems.values(), strict=True):
+        costs = columns([1e6 * value / field.encoded.n_positions for value in seconds])
+        print(f"{len(field.layout.transitions):>8}{name:>20}{costs}", flush=True)
+        if abs(objective - first) > 1e-9 * first:
+            raise SystemExit(f"The objectives differ: {objective} and {first}.")
+    return lines
+
+
+COLUMNS = (("OEG", 8), ("gradient", 10), ("decoding", 10), ("marginals", 10))
+
+
+def columns(values: Any) -> str:
+    return "".join(f"{value:>{width}.1f}" for value, (_, width) in zip(values, COLUMNS, strict=True))
+
+
+def spans(types: int, sequences: int) -> tuple[list[Any], list[Any]]:
+    """Sequences of spans in BIO. After a type come a few types; a word tells of its label, more or less."""
+    random = np.random.default_rng(0)
+    after = random.integers(types, size=(types, 8))
+    X, y = [], []
+    for _ in range(sequences):
+        labels: list[str] = []
+        kind = int(random.integers(types))
+        while len(labels) < LENGTH:
+            labels += ["O"] * int(random.integers(2)) + [f"B-{kind}"] + [f"I-{kind}"] * int(random.integers(3))
+            kind = int(random.choice(after[kind]))
+        y.append(labels[:LENGTH])
+        X.append(
+            [
+                [f"word={label}{random.integers(7)}", f"kind={label[:4]}", f"any={random.integers(99)}"]
+                for label in y[-1]
+            ]
+        )
+    return X, y
 
 
 def walks(labels: int, pairs: int, sequences: int) -> tuple[list[Any], list[Any]]:
@@ -99,12 +151,13 @@ def of_all_pairs(field: fields.Chain) -> fields.Chain:
     return other.with_l2(field.l2)
 
 
-def measure(field: fields.Chain) -> tuple[float, float, float, float]:
-    """The objective after some passes; CPU seconds of a pass, a gradient and decoding."""
+def measure(field: fields.Chain) -> tuple[float, ...]:
+    """The objective after some passes; CPU seconds of a pass, a gradient, decoding and marginals."""
     solution, passes = timed(lambda: solve(field, OEG(), tol=1e-12, max_passes=PASSES, random_state=0))
     _, gradient = timed(lambda: field.gradient(solution.weights))
     _, decoding = timed(lambda: field.core.decode(solution.weights, 0, field.n_blocks))
-    return solution.primal, passes / PASSES, gradient, decoding
+    _, marginals = timed(lambda: field.core.marginals(solution.weights, 0, field.n_blocks))
+    return solution.primal, passes / PASSES, gradient, decoding, marginals
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

@@ -117,10 +117,6 @@ void bind_free_chains(nb::module_& m) {
             "columns"_a.none() = nb::none(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
             nb::keep_alive<1, 5>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>(),
             nb::keep_alive<1, 16>());
-
-    nb::class_<SparseChain, ChainField>(m, "SparseChain", "A chain with many labels and weights for few transitions.")
-        .def(nb::init<const PlainChain&>(), "chain"_a, nb::keep_alive<1, 2>())
-        .def_prop_ro("chain", &SparseChain::chain, nb::rv_policy::reference_internal, "The chain it is made of.");
 }
 
 void bind_bigrams(nb::module_& m) {
@@ -190,6 +186,36 @@ AllowedLabels allowed_of(const FreeChain& chain, const Mask& transitions, const 
     return {transitions.data(), begin.data(), end.data(), allowed ? allowed->data() : nullptr};
 }
 
+// The allowed labels of blocks first .. last - 1 with the fewest wrong ones to expect.
+template <class F>
+auto decode_posterior(const F& field, Vector<double> w, Index first, Index last, Index threads) {
+    check_weights(field, w);
+    check_range(field, first, last);
+    auto path = new_array<std::int32_t, 1>({positions_between(field, first, last)});
+    nb::gil_scoped_release release;
+    over_blocks(field, first, last, threads, [&](Index a, Index b) {
+        decode_posteriors(field, w.data(), a, b, path.data() + positions_between(field, first, a));
+    });
+    return path;
+}
+
+void bind_sparse(nb::module_& m) {
+    nb::class_<SparseChain, ChainField>(m, "SparseChain", "A chain with many labels and weights for few transitions.")
+        .def(nb::init<const PlainChain&>(), "chain"_a, nb::keep_alive<1, 2>())
+        .def(
+            "__init__",
+            [](SparseChain* self, const PlainChain& chain, Mask transitions, Vector<bool> begin, Vector<bool> end,
+               std::optional<Mask> allowed) {
+                new (self) SparseChain(chain, allowed_of(chain, transitions, begin, end, allowed));
+            },
+            "chain"_a, "transitions"_a.noconvert(), "begin"_a.noconvert(), "end"_a.noconvert(),
+            "allowed"_a.noconvert().none(), nb::keep_alive<1, 2>())
+        .def("decode_posterior", decode_posterior<SparseChain>, "weights"_a.noconvert(), "first"_a, "last"_a,
+             "threads"_a = 1, "The allowed labels of blocks first .. last - 1 with the fewest wrong ones to expect.")
+        .def_prop_ro("constrained", &SparseChain::masked, "Whether some labellings are forbidden.")
+        .def_prop_ro("chain", &SparseChain::chain, nb::rv_policy::reference_internal, "The chain it is made of.");
+}
+
 void bind_constrained(nb::module_& m) {
     nb::class_<ConstrainedChain, ChainField>(m, "ConstrainedChain",
                                              "A chain of which only some labellings are allowed.")
@@ -201,20 +227,8 @@ void bind_constrained(nb::module_& m) {
             },
             "chain"_a, "transitions"_a.noconvert(), "begin"_a.noconvert(), "end"_a.noconvert(),
             "allowed"_a.noconvert().none(), nb::keep_alive<1, 2>())
-        .def(
-            "decode_posterior",
-            [](const ConstrainedChain& field, Vector<double> w, Index first, Index last, Index threads) {
-                check_weights(field, w);
-                check_range(field, first, last);
-                auto path = new_array<std::int32_t, 1>({positions_between(field, first, last)});
-                nb::gil_scoped_release release;
-                over_blocks(field, first, last, threads, [&](Index a, Index b) {
-                    decode_posteriors(field, w.data(), a, b, path.data() + positions_between(field, first, a));
-                });
-                return path;
-            },
-            "weights"_a.noconvert(), "first"_a, "last"_a, "threads"_a = 1,
-            "The allowed labels of blocks first .. last - 1 with the fewest wrong ones to expect.");
+        .def("decode_posterior", decode_posterior<ConstrainedChain>, "weights"_a.noconvert(), "first"_a, "last"_a,
+             "threads"_a = 1, "The allowed labels of blocks first .. last - 1 with the fewest wrong ones to expect.");
 
     nb::class_<CostlyChain, ConstrainedChain>(m, "CostlyChain",
                                               "A chain whose wrong labels cost something in training.")
@@ -269,6 +283,7 @@ void bind_chains(nb::module_& m) {
     bind_dense_columns(m);
     bind_free_chains(m);
     bind_bigrams(m);
+    bind_sparse(m);
     bind_constrained(m);
     m.def(
         "observed_pairs",

@@ -22,6 +22,12 @@ struct AllowedLabels {
     const bool* positions;    // all positions x K; null: every label everywhere
 };
 
+[[noreturn]] inline void refuse_block(Index i, Index length, const char* which, Index reached) {
+    throw std::invalid_argument(
+        "sequence " + std::to_string(i) + ", of length " + std::to_string(length) + ", has no labelling " + which +
+        ": whatever comes before, nothing is possible at position " + std::to_string(reached) + ".");
+}
+
 class ConstrainedChain : public OverChain<FreeChain> {
    public:
     // Needs the chain as long as it lives, the masks only now. Throws where a block has no allowed labelling.
@@ -209,11 +215,7 @@ class ConstrainedChain : public OverChain<FreeChain> {
             for (Index k = 0; allowed.positions && k < T * K; ++k)
                 if (!allowed.positions[first + k]) mask[k] = kImpossible;
             const Index reached = keep_live({T, K, mask.data(), edge_mask_.data(), 0}, kept.data());
-            if (reached < T)
-                throw std::invalid_argument("sequence " + std::to_string(i) + ", of length " + std::to_string(T) +
-                                            ", has no labelling " + which +
-                                            ": whatever comes before, nothing is possible at position " +
-                                            std::to_string(reached) + ".");
+            if (reached < T) refuse_block(i, T, which, reached);
             for (Index k = 0; k < T * K; ++k) live[first + k] = static_cast<char>(kept[k] > kImpossible);
         }
     }

@@ -4,6 +4,9 @@
 //     sum_i alpha_i E_ij = b sum_i alpha_i + sum over pairs (i, j) of alpha_i (E_ij - b).
 // The second sum may nearly cancel the first, where most of alpha lies on pairs of tiny E_ij. Such a column is summed
 // directly, entry by entry. Where potentials are too far apart for probabilities, the oracle for all pairs takes over.
+//
+// A label j may be closed: then pairs (i, j) without a potential are impossible, and b is zero for that j. So pairs that
+// few labels may precede cost nothing, where most pairs of labels are forbidden. Other forbidden pairs have -inf.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +15,18 @@
 #include <vector>
 
 #include "base/aligned.hpp"
-#include "oracles/chain_forward_backward.hpp"
+#include "oracles/chain_constrained_forward_backward.hpp"
 
 namespace dualfield {
 
 // Which pairs of labels have a potential, by rows and by columns.
 class LabelPairs {
    public:
-    // `pairs` are from * labels + to, increasing.
-    LabelPairs(Index labels, const std::vector<std::int32_t>& pairs)
+    // `pairs` are from * labels + to, increasing. `closed`: for each label, whether other pairs that lead to it are
+    // impossible; empty where there are no such labels.
+    LabelPairs(Index labels, const std::vector<std::int32_t>& pairs, std::vector<char> closed = {})
         : labels_(labels),
+          closed_(std::move(closed)),
           row_starts_(labels + 1, 0),
           column_starts_(labels + 1, 0),
           observed_((labels * labels + 63) / 64, 0) {
@@ -45,6 +50,7 @@ class LabelPairs {
 
     Index labels() const { return labels_; }
     Index count() const { return std::ssize(to_); }
+    bool is_open(Index j) const { return closed_.empty() || !closed_[j]; }
     bool holds(Index i, Index j) const {
         const Index pair = i * labels_ + j;
         return observed_[pair / 64] >> (pair % 64) & 1;
@@ -66,16 +72,19 @@ class LabelPairs {
 
    private:
     Index labels_;
+    std::vector<char> closed_;
     std::vector<Index> row_starts_, column_starts_;
     std::vector<std::int32_t> to_, from_, place_;
     std::vector<std::uint64_t> observed_;  // a bit for each pair of labels
 };
 
-// One chain: T x K potentials of nodes, and one for each of the pairs, of which a chain of one node has none.
+// One chain: T x K potentials of nodes, and one for each of the pairs, of which a chain of one node has none. `masked`:
+// some may be -inf, or labels closed; then nodes are as keep_live() leaves them.
 struct SparsePotentials {
     Index length;
     const LabelPairs& pairs;
     const double *node, *edge;
+    bool masked = false;
 
     Index labels() const { return pairs.labels(); }
     const double* node_row(Index t) const { return node + t * labels(); }
@@ -84,6 +93,8 @@ struct SparsePotentials {
     ChainPotentials written_out(std::vector<double>& edges) const {
         const Index K = labels();
         edges.assign(K * K, 0.0);
+        for (Index pair = 0; pair < K * K && masked; ++pair)
+            if (!pairs.is_open(pair % K)) edges[pair] = kImpossible;
         for (Index i = 0; i < K && length > 1; ++i)  // a single node has no pairs
             for (Index s = pairs.row_start(i); s < pairs.row_start(i + 1); ++s) edges[i * K + pairs.to()[s]] = edge[s];
         return {length, K, node, edges.data(), 0};
@@ -93,19 +104,25 @@ struct SparsePotentials {
 class SparseForwardBackward {
    public:
     double log_partition(const SparsePotentials& chain) {
-        return prepare(chain) ? forward(chain) : all_pairs_.log_partition(chain.written_out(edges_));
+        if (prepare(chain)) {
+            const double log_z = forward(chain);
+            if (is_trusted(chain)) return log_z;
+        }
+        return with_all_pairs(chain, [&](auto& oracle) { return oracle.log_partition(chain.written_out(edges_)); });
     }
 
     // `nodes` T x K; `edge_sum`, the sum of the marginals of each pair over positions.
     double marginals(const SparsePotentials& chain, double* nodes, double* edge_sum) {
         if (!prepare(chain)) return marginals_of_all_pairs(chain, nodes, edge_sum);
         const double log_z = forward(chain);
+        if (!is_trusted(chain)) return marginals_of_all_pairs(chain, nodes, edge_sum);
         backward(chain, nodes, edge_sum);
         return log_z;
     }
 
    private:
-    static constexpr double kProbabilityRange = 600.0;
+    // With impossible labels and pairs: see chain_constrained_forward_backward.hpp.
+    static constexpr double kProbabilityRange = 600.0, kRangeOfPossible = 300.0, kLeastMessage = 1e-120;
     // If the two sums cancel to less than this share, the column is summed directly.
     static constexpr double kCancelled = 1e-3;
 
@@ -114,7 +131,8 @@ class SparseForwardBackward {
         const Index K = chain.labels(), S = chain.pairs.count(), T = chain.length;
         double top = 0.0, least = 0.0, least_node = 0.0;
         if (T > 1)
-            for (Index s = 0; s < S; ++s) top = std::max(top, chain.edge[s]), least = std::min(least, chain.edge[s]);
+            for (Index s = 0; s < S; ++s)
+                top = std::max(top, chain.edge[s]), least = std::min(least, possible(chain.edge[s]));
         shift_ = static_cast<double>(T - 1) * top;
         double* out = room(exp_node_, T * K);
         for (Index t = 0; t < T; ++t, out += K) {
@@ -122,18 +140,29 @@ class SparseForwardBackward {
             const double highest = maximum(K, node);
             shift_ += highest;
             double lowest = highest;
-            for (Index k = 0; k < K; ++k) lowest = std::min(lowest, node[k]);
+            for (Index k = 0; k < K; ++k) lowest = std::min(lowest, node[k] > kImpossible ? node[k] : highest);
             least_node = std::min(least_node, lowest - highest);
             exp_shifted(K, node, highest, out);
         }
-        if (!(top - least - least_node < kProbabilityRange)) return false;
+        if (!(top - least - least_node < (chain.masked ? kRangeOfPossible : kProbabilityRange))) return false;
         if (T == 1) return true;
         background_ = std::exp(-top);
         exp_shifted(S, chain.edge, top, room(exp_edge_, S));
         double *by_row = room(by_row_, S), *by_column = room(by_column_, S);
-        for (Index s = 0; s < S; ++s) by_row[s] = exp_edge_[s] - background_;
+        const std::int32_t* to = chain.pairs.to();
+        for (Index s = 0; s < S; ++s) by_row[s] = exp_edge_[s] - (chain.pairs.is_open(to[s]) ? background_ : 0.0);
         const std::int32_t* place = chain.pairs.place();
         for (Index k = 0; k < S; ++k) by_column[k] = by_row[place[k]];
+        return true;
+    }
+
+    static double possible(double potential) { return potential > kImpossible ? potential : 0.0; }
+
+    // Whether no message of a possible label is so small that it may have lost digits.
+    bool is_trusted(const SparsePotentials& chain) const {
+        if (!chain.masked) return true;
+        for (Index k = 0; k < chain.length * chain.labels(); ++k)
+            if (chain.node[k] > kImpossible && !(alpha_[k] >= kLeastMessage)) return false;
         return true;
     }
 
@@ -150,8 +179,10 @@ class SparseForwardBackward {
             for (Index j = 0; j < K; ++j) {
                 double total = gathered(chain.pairs.column_start(j), chain.pairs.column_start(j + 1),
                                         chain.pairs.from(), by_column_.data(), before);
-                total += background_;  // times the sum of the message, which is one
-                if (total < kCancelled * background_) total = sum_directly(chain.pairs, j, before);
+                if (chain.pairs.is_open(j)) {
+                    total += background_;  // times the sum of the message, which is one
+                    if (total < kCancelled * background_) total = sum_directly(chain.pairs, j, before);
+                }
                 now[j] = node[j] * total;
             }
             log_z += std::log(normalise(t, K, now));
@@ -203,7 +234,7 @@ class SparseForwardBackward {
                 leaving[k * P + t - 1] = before[k];
                 arriving[k * P + t - 1] = b[k];
             }
-            const double all = background_ * sum(K, b);
+            const double all = background_ * sum_of_open(chain, b);
             for (Index i = 0; i < K; ++i) {
                 const double total = all + gathered(chain.pairs.row_start(i), chain.pairs.row_start(i + 1),
                                                     chain.pairs.to(), by_row_.data(), b);
@@ -220,7 +251,14 @@ class SparseForwardBackward {
             }
     }
 
-    // sum_i x_i E_ij and sum_j E_ij x_j: sums of what is not negative.
+    static double sum_of_open(const SparsePotentials& chain, const double* x) {
+        if (!chain.masked) return sum(chain.labels(), x);
+        double total = 0.0;
+        for (Index j = 0; j < chain.labels(); ++j) total += chain.pairs.is_open(j) ? x[j] : 0.0;
+        return total;
+    }
+
+    // sum_i x_i E_ij, of an open label j, and sum_j E_ij x_j: sums of what is not negative.
     double sum_directly(const LabelPairs& pairs, Index j, const double* x) const {
         Index k = pairs.column_start(j);
         const Index end = pairs.column_start(j + 1);
@@ -234,13 +272,20 @@ class SparseForwardBackward {
         const Index end = pairs.row_start(i + 1);
         double total = 0.0;
         for (Index j = 0; j < pairs.labels(); ++j)
-            total += x[j] * (s < end && pairs.to()[s] == j ? exp_edge_[s++] : background_);
+            total += x[j] * (s < end && pairs.to()[s] == j ? exp_edge_[s++] : pairs.is_open(j) ? background_ : 0.0);
         return total;
+    }
+
+    template <class Body>
+    double with_all_pairs(const SparsePotentials& chain, Body&& body) {
+        return chain.masked ? body(constrained_) : body(all_pairs_);
     }
 
     double marginals_of_all_pairs(const SparsePotentials& chain, double* nodes, double* edge_sum) {
         const Index K = chain.labels();
-        const double log_z = all_pairs_.marginals(chain.written_out(edges_), nodes, nullptr, room(sums_, K * K));
+        const double log_z = with_all_pairs(chain, [&](auto& oracle) {
+            return oracle.marginals(chain.written_out(edges_), nodes, nullptr, room(sums_, K * K));
+        });
         for (Index i = 0; i < K && chain.length > 1; ++i)
             for (Index s = chain.pairs.row_start(i); s < chain.pairs.row_start(i + 1); ++s)
                 edge_sum[s] = sums_[i * K + chain.pairs.to()[s]];
@@ -254,6 +299,7 @@ class SparseForwardBackward {
     AlignedVector leaving_, arriving_;       // alpha_{t-1} and b_t, K rows of positions
     std::vector<double> scales_, edges_, sums_;
     ForwardBackward all_pairs_;
+    ConstrainedForwardBackward constrained_;
 };
 
 // The most probable labelling. Of the labels before that have no pair with j, the best is found at once when labels are
@@ -274,9 +320,14 @@ class SparseViterbi {
         path[T - 1] = static_cast<std::int32_t>(argmax(K, last));
         for (Index t = T - 1; t > 0; --t) {
             const Index j = path[t];
-            std::copy(&best_[(t - 1) * K], &best_[(t - 1) * K] + K, candidates_.begin());
+            const double* before = &best_[(t - 1) * K];
+            if (chain.pairs.is_open(j)) {
+                std::copy(before, before + K, candidates_.begin());
+            } else {
+                std::fill(candidates_.begin(), candidates_.end(), kImpossible);
+            }
             for (Index k = chain.pairs.column_start(j); k < chain.pairs.column_start(j + 1); ++k)
-                candidates_[chain.pairs.from()[k]] += by_column_[k];
+                candidates_[chain.pairs.from()[k]] = before[chain.pairs.from()[k]] + by_column_[k];
             path[t - 1] = static_cast<std::int32_t>(argmax(K, candidates_.data()));
         }
         return last[path[T - 1]];
@@ -302,9 +353,10 @@ class SparseViterbi {
     }
 
     double best_without_pair(const LabelPairs& pairs, Index j, const double* before, Index sorted) const {
+        if (!pairs.is_open(j)) return kImpossible;
         for (Index r = 0; r < sorted; ++r)
             if (!pairs.holds(order_[r], j)) return before[order_[r]];
-        double best = -std::numeric_limits<double>::infinity();
+        double best = kImpossible;
         for (Index r = sorted; r < pairs.labels(); ++r)
             if (!pairs.holds(order_[r], j)) best = std::max(best, before[order_[r]]);
         return best;

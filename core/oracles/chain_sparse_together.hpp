@@ -11,16 +11,21 @@ class SparseEdgesTogether {
    public:
     static constexpr Index kPieces = 1;
 
-    // `edge`: a potential for each of the pairs. Those of all other pairs are zero.
+    // `edge`: a potential for each of the pairs, -inf for one that is impossible. Those of all other pairs are zero, or
+    // -inf where they lead to a closed label.
     void set(const LabelPairs& pairs, const double* edge) {
         pairs_ = &pairs;
         const Index S = pairs.count();
-        top_ = std::max(0.0, S > 0 ? maximum(S, edge) : 0.0);
-        lowest_ = std::min(0.0, S > 0 ? minimum(S, edge) : 0.0) - top_;
+        top_ = lowest_ = 0.0;
+        for (Index s = 0; s < S; ++s) {
+            top_ = std::max(top_, edge[s]);
+            lowest_ = std::min(lowest_, edge[s] > kImpossible ? edge[s] : 0.0);
+        }
+        lowest_ -= top_;
         background_ = std::exp(-top_);
         exp_shifted(S, edge, top_, room(exp_, S));
         double *by_row = room(by_row_, S), *by_column = room(by_column_, S);
-        for (Index s = 0; s < S; ++s) by_row[s] = exp_[s] - background_;
+        for (Index s = 0; s < S; ++s) by_row[s] = exp_[s] - background_of(pairs.to()[s]);
         for (Index k = 0; k < S; ++k) by_column[k] = by_row[pairs.place()[k]];
     }
 
@@ -35,8 +40,9 @@ class SparseEdgesTogether {
         all *= background_;
         for (Index j = 0; j < labels(); ++j) {
             const Index first = pairs_->column_start(j), end = pairs_->column_start(j + 1);
-            Piece total = all + gathered(first, end, pairs_->from(), by_column_.data(), a);
-            if (any_below(total, all * kCancelled))
+            Piece total = gathered(first, end, pairs_->from(), by_column_.data(), a);
+            if (pairs_->is_open(j)) total += all;
+            if (pairs_->is_open(j) && any_below(total, all * kCancelled))
                 sum_directly(all, total, [&](Index c) {
                     Index k = first;
                     double direct = 0.0;
@@ -51,7 +57,8 @@ class SparseEdgesTogether {
 
     void backwards(const double* b, double* out) const {
         Piece all{};
-        for (Index j = 0; j < labels(); ++j) add_product(1.0, b + 8 * j, all);
+        for (Index j = 0; j < labels(); ++j)
+            if (pairs_->is_open(j)) add_product(1.0, b + 8 * j, all);
         all *= background_;
         for (Index i = 0; i < labels(); ++i) {
             const Index first = pairs_->row_start(i), end = pairs_->row_start(i + 1);
@@ -61,7 +68,7 @@ class SparseEdgesTogether {
                     Index s = first;
                     double direct = 0.0;
                     for (Index j = 0; j < labels(); ++j)
-                        direct += b[8 * j + c] * (s < end && pairs_->to()[s] == j ? exp_[s++] : background_);
+                        direct += b[8 * j + c] * (s < end && pairs_->to()[s] == j ? exp_[s++] : background_of(j));
                     return direct;
                 });
             store(total, out + 8 * i);
@@ -87,6 +94,8 @@ class SparseEdgesTogether {
    private:
     // If the two sums cancel to less than this share, the column is summed directly.
     static constexpr double kCancelled = 1e-3;
+
+    double background_of(Index j) const { return pairs_->is_open(j) ? background_ : 0.0; }
 
     // sum_k factors[k] x[at[k]] over first .. end - 1. Several sums at a time: a processor waits for none of them.
     DUALFIELD_INLINE static Piece gathered(Index first, Index end, const std::int32_t* at, const double* factors,

@@ -91,7 +91,8 @@ def test_the_marginals_of_sdca_stay_on_the_allowed_labellings(name: str, init: A
             np.testing.assert_allclose(nodes.sum(axis=1), 1.0, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name in CONSTRAINED if not name.startswith("bigrams")])
+# Read as one K x K matrix of edges, which the others do not have.
+@pytest.mark.parametrize("name", [name for name in CONSTRAINED if not name.startswith(("bigrams", "chain-few"))])
 def test_the_first_steps_of_oeg_know_their_entropies(name: str) -> None:
     field: Any = problem(name)
     run = OEG(accelerate=False).start(field, 0)

@@ -16,7 +16,7 @@ from dualfield.features.sequences.dense import DenseColumns, Standard, uneven_sc
 from dualfield.fields.base import EXACT, PER_CLIQUE, Choice, Field, check_label_count
 from dualfield.labels import check_costs, cost_matrix, encode_allowed, encode_partial_labels, resolve_constraints
 from dualfield.models.chain_layout import ChainLayout
-from dualfield.models.chain_masks import check_labels, observed_among
+from dualfield.models.chain_masks import check_labels, constrain, observed_among
 from dualfield.models.spec import ChainSpec
 from dualfield.solution import Certificate
 
@@ -202,7 +202,9 @@ class Chain(Field):
         """The compiled problem; tables are of all pairs of labels, whether or not they have a weight."""
         if needs & PER_CLIQUE and isinstance(self.encoded, DenseEncoded):  # which look at attributes one by one
             return self.layout.compile(self.encoded.sparse(), self.codes, self.sample_weight, self.l2)
-        return self.core.chain if needs & _OF_ALL_PAIRS and isinstance(self.core, _core.SparseChain) else self.core
+        if not (needs & _OF_ALL_PAIRS and isinstance(self.core, _core.SparseChain)):
+            return self.core
+        return constrain(self.core.chain, self.layout.n_labels, self.layout.constraints, self.allowed, None)
 
     def with_l2(self, l2: float) -> Chain:
         """The same sequences under another penalty."""

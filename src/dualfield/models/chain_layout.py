@@ -22,7 +22,7 @@ from dualfield.features.sequences.dense import Standard
 from dualfield.labels import Constraints
 from dualfield.memory import check_memory
 from dualfield.models.bigram_layout import BigramLayout
-from dualfield.models.chain_masks import Observed, constrain
+from dualfield.models.chain_masks import Observed, constrain, exceptions, sparse_chain
 from dualfield.models.spec import ChainSpec
 
 __all__ = ["ChainLayout"]
@@ -269,8 +269,8 @@ class ChainLayout:
         if self.bigrams is not None:
             assert encoded.bigrams is not None
             chain = self.bigrams.compile(chain, encoded.bigrams)
-        elif self._passes_over() and all(rule is None for rule in (self.constraints, allowed, candidates, costs)):
-            return _core.SparseChain(chain)
+        elif candidates is None and costs is None and self._passes_over():
+            return sparse_chain(chain, self.n_labels, self.constraints, allowed)
         return constrain(chain, self.n_labels, self.constraints, allowed, candidates, costs)
 
     def _inputs(self, encoded: Encoded) -> tuple[tuple[Any, Any, Any], int, DenseColumns | None]:
@@ -295,7 +295,8 @@ class ChainLayout:
     def _passes_over(self) -> bool:
         if self.sparse is not None:
             return self.sparse
-        return self.n_labels >= _MANY_LABELS and _FEW * len(self.transitions) <= self.n_labels**2
+        k = self.n_labels
+        return k >= _MANY_LABELS and _FEW * (len(self.transitions) + exceptions(self.constraints)) <= k**2
 
     def split(self, weights: FloatArray) -> dict[str, Any]:
         """The parts of a weight vector by name.

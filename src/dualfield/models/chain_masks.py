@@ -16,7 +16,7 @@ from dualfield import _core
 from dualfield.features import Encoded
 from dualfield.labels import Constraints
 
-__all__ = ["Observed", "check_labels", "constrain", "observed_among"]
+__all__ = ["Observed", "check_labels", "constrain", "exceptions", "observed_among", "sparse_chain"]
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -103,10 +103,32 @@ def constrain(
     """The compiled chain, or in its place the field of what is allowed; refused where a sequence has nothing left."""
     if constraints is None and allowed is None and candidates is None and costs is None:
         return chain
-    rules = Constraints(range(n_labels)) if constraints is None else constraints
-    masks: dict[str, Any] = {name: getattr(rules, name) for name in ("transitions", "begin", "end")}
+    masks = _masks(n_labels, constraints)
     if costs is not None:
         return _core.CostlyChain(chain, **masks, allowed=allowed, costs=costs)
     if candidates is None:
         return _core.ConstrainedChain(chain, **masks, allowed=allowed)
     return _core.PartialChain(chain, **masks, allowed=allowed, candidates=candidates)
+
+
+def sparse_chain(chain: Any, n_labels: int, constraints: Constraints | None, allowed: BoolArray | None) -> Any:
+    """The field that passes over transitions without a weight, with what is allowed."""
+    if constraints is None and allowed is None:
+        return _core.SparseChain(chain)
+    return _core.SparseChain(chain, **_masks(n_labels, constraints), allowed=allowed)
+
+
+def exceptions(constraints: Constraints | None) -> int:
+    """How many pairs inference that passes over pairs has to look at because of constraints.
+
+    After most labels some label is allowed, or forbidden; the exceptions to that are looked at.
+    """
+    if constraints is None:
+        return 0
+    allowed = constraints.transitions.sum(axis=0)
+    return int(np.minimum(allowed, len(allowed) - allowed).sum())
+
+
+def _masks(n_labels: int, constraints: Constraints | None) -> dict[str, Any]:
+    rules = Constraints(range(n_labels)) if constraints is None else constraints
+    return {name: getattr(rules, name) for name in ("transitions", "begin", "end")}

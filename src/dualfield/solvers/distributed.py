@@ -71,12 +71,16 @@ class DistributedRun(CommonStateRun):
             self._start()
         if self._rounds == 0:
             self._begin_pass()
-        self._run.advance_a_round()
-        self._run.spread(self._ranks.all_reduce(self._run.collect(self._coarse)))
+        run = self._run
+        run.advance_a_round()
         self._rounds += 1
-        if self._rounds < self._run.rounds_of_a_pass:
+        changes = run.collect(self._coarse)
+        if self._rounds < run.rounds_of_a_pass:
+            run.spread(self._ranks.all_reduce(changes))
             return False
-        self._run.spread_private(self._ranks.all_reduce(self._run.collect_private(self._coarse)))
+        both = self._ranks.all_reduce(np.concatenate([changes, run.collect_private(self._coarse)]))
+        run.spread(both[: len(changes)])
+        run.spread_private(both[len(changes) :])
         self._take_back()
         self._look()
         return True

@@ -10,7 +10,8 @@ WHEELS ?= native aarch64
 
 VENV := .venv
 SANITIZE := .venv-sanitize
-PIP_FLAGS := -qq --disable-pip-version-check
+# Python compiles a module when it is first imported; of what is installed, most never is.
+PIP_FLAGS := -qq --disable-pip-version-check --no-compile
 BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.5" cmake ninja
 EDITABLE := --no-build-isolation -C cmake.define.DUALFIELD_DEVELOPMENT=ON
 
@@ -37,7 +38,7 @@ help:
 	@echo "make papers    the papers' figures in full, for hours, into benchmarks/results; goes on where it stopped"
 	@echo "make clean     remove environments, builds and caches"
 
-demo: $(VENV)/.report $(VENV)/.crfsuite
+demo: $(VENV)/.demo
 	$(VENV)/bin/dualfield demo
 
 test: $(VENV)/.test
@@ -134,15 +135,16 @@ $(SANITIZE)/.package: $(SANITIZE)/.tools $(BUILD_INPUTS)
 	@touch $@
 
 # An extra of the package that is already installed adds its tools and builds nothing.
-EXTRAS := $(addprefix $(VENV)/.,test lint bench docs examples report)
+EXTRAS := $(addprefix $(VENV)/.,test lint bench docs examples)
 $(EXTRAS): $(VENV)/.%: pyproject.toml | $(VENV)/.package
 	$(VENV)/bin/pip install $(PIP_FLAGS) "dualfield[$*]"
 	@touch $@
 
-# CRFsuite, for the demonstration to compare with: a small wheel, and where there is none the demonstration says so.
-$(VENV)/.crfsuite: | $(VENV)/.package
-	@$(VENV)/bin/pip install $(PIP_FLAGS) --only-binary :all: python-crfsuite && touch $@ || \
-		echo "python-crfsuite could not be installed; the demonstration goes on without it."
+# The report, and CRFsuite to compare with: a small wheel, and where there is none the demonstration says so.
+$(VENV)/.demo: pyproject.toml | $(VENV)/.package
+	@$(VENV)/bin/pip install $(PIP_FLAGS) --only-binary :all: "dualfield[report]" python-crfsuite && touch $@ || { \
+		echo "python-crfsuite could not be installed; the demonstration goes on without it."; \
+		$(VENV)/bin/pip install $(PIP_FLAGS) "dualfield[report]"; }
 
 $(SANITIZE)/.test: pyproject.toml | $(SANITIZE)/.package
 	$(SANITIZE)/bin/pip install $(PIP_FLAGS) "dualfield[test]"

@@ -242,6 +242,12 @@ def _shorten(
     return short(signature), short(returned)
 
 
+def _drop_numbers(app: Sphinx, kind: str, name: str, documented: Any, options: Any, lines: list[str]) -> None:
+    """Leave out what Python writes of each field of a named tuple, "Alias for field number 0"."""
+    if lines and lines[0].startswith("Alias for field number"):
+        lines.clear()
+
+
 def _skip_routing(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what scikit-learn adds to every estimator for the routing of metadata, documented there."""
     return True if name == "get_metadata_routing" or re.fullmatch("set_.*_request", name) else None
@@ -273,4 +279,5 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_show_formula, None), (_show_formula, None))
     app.connect("autodoc-process-signature", _shorten)
     app.connect("autodoc-skip-member", _skip_routing)
+    app.connect("autodoc-process-docstring", _drop_numbers)
     app.connect("env-updated", _check_names)

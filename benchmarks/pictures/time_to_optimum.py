@@ -33,7 +33,7 @@ TASKS = {
     "tutorial": "Dutch names, settings of sklearn-crfsuite's tutorial",
 }
 PROGRAMS = {"dualfield": "dualfield", "crfsuite": "CRFsuite", "wapiti": "Wapiti"}
-DRAWN = ("chunking", "pos", "tutorial")
+DRAWN = ("chunking", "chunking-all", "pos", "tutorial")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,6 @@ set(together
   "bind_chain_batches bind_graph_oracles bind_oracles"
   "bind_graphs bind_junction_tree"
   "methods/lbfgs methods/owlqn methods/smd"
-  "methods/sag methods/saga methods/svrg"
-  "methods/sgd methods/adagrad methods/perceptron methods/pa methods/arow methods/all"
+  "methods/sag methods/saga methods/svrg methods/sgd methods/adagrad methods/perceptron methods/pa \
+methods/arow methods/all"
 )

@@ -160,6 +160,7 @@ def test_files_of_another_width_are_refused(command, files, model):
     assert code == 2
     assert "expected 1 or 2 columns, found 4" in err
     assert "no sequence of" in err
+    assert "--tokenize" in err
     (files / "words.txt").write_text("a\n")
     code, _, err = command("eval", files / "words.txt", "-m", model)
     assert code == 2

@@ -82,7 +82,7 @@ class Columns(Format):
             return text, n_sentences, [f"{shown(task.file)}, line {line}: {message}" for line, message in faults]
 
         empty = "sentences; expected one token a line and a blank line between sentences"
-        hint = f"; the model was trained on {recipe.expected_columns()}"
+        hint = f"; the model was trained on {recipe.expected_columns()}, a token a line. Text as it is needs --tokenize"
         return label_stream(task, whole_sentences, "a blank line", label, empty, hint)
 
 

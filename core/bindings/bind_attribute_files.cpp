@@ -6,6 +6,7 @@
 #include <array>
 
 #include "bindings/arrays.hpp"
+#include "bindings/reading_watch.hpp"
 #include "text/attribute_reader.hpp"
 #include "text/attribute_writer.hpp"
 
@@ -14,12 +15,13 @@ namespace {
 
 using SharedTable = std::shared_ptr<text::StringTable>;
 
-auto read_attributes(nb::bytes data, SharedTable names, std::int64_t first_line) {
+auto read_attributes(nb::bytes data, SharedTable names, std::int64_t first_line, const nb::object& progress) {
     const std::string_view bytes(data.c_str(), data.size());
+    const text::Watch watch = reading_watch(progress, bytes.size());
     text::AttributeFile file;
     {
         nb::gil_scoped_release release;
-        file = text::AttributeReader(names, first_line).read(bytes);
+        file = text::AttributeReader(names, first_line).read(bytes, watch);
     }
     std::optional<Output<double, 1>> values, weights;
     if (!file.attributes.values.empty()) values = to_array(file.attributes.values);
@@ -56,6 +58,7 @@ nb::bytes write_attributes(Vector<std::int64_t> offsets, Vector<std::int64_t> in
 void bind_attribute_files(nb::module_& m) {
     using namespace nb::literals;
     m.def("read_attributes", &read_attributes, "data"_a, "names"_a.none(), "first_line"_a,
+          "progress"_a.none() = nb::none(),
           "(offsets, indptr, indices, values or None, new names or None, names of labels, labels, weights or None)");
     m.def("write_attributes", &write_attributes, "offsets"_a.noconvert(), "indptr"_a.noconvert(),
           "indices"_a.noconvert(), "values"_a.none().noconvert(), "names"_a, "label_names"_a, "labels"_a.noconvert(),

@@ -272,8 +272,26 @@ void bind_constrained(nb::module_& m) {
             },
             "weights"_a.noconvert(), "Expects the labels left open; returns the loss of partial labels there.")
         .def("meet", alone<ExpectedChain>(&ExpectedChain::meet), "What was expected last becomes the truth.")
-        .def_prop_ro("some_known", &ExpectedChain::some_known, "Whether a sequence has no label left open.")
-        .def_prop_ro("entropy", &ExpectedChain::entropy, "Of the labels left open, under these weights.");
+        .def("follow", alone<ExpectedChain>(&ExpectedChain::follow), "follows"_a,
+             "Whether the truth follows the potentials that a method on the dual keeps.")
+        .def(
+            "truth",
+            [](ExpectedChain& field) {
+                const Exclusive only(&field);
+                return std::make_pair(to_array(field.expected()), to_array(field.entropies()));
+            },
+            "The expected features of all blocks with open labels, and the entropies of all blocks.")
+        .def(
+            "set_truth",
+            [](ExpectedChain& field, Vector<double> expected, Vector<double> entropies) {
+                const Exclusive only(&field);
+                require(field.fits(static_cast<Index>(expected.shape(0)), static_cast<Index>(entropies.shape(0))),
+                        "the numbers do not fit the field");
+                field.restore(expected.data(), entropies.data());
+            },
+            "expected"_a.noconvert(), "entropies"_a.noconvert())
+        .def_prop_ro("entropy", alone<ExpectedChain>(&ExpectedChain::entropy),
+                     "Of the labels left open, under these weights.");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "bindings/arrays.hpp"
+#include "bindings/reading_watch.hpp"
 #include "tagging/name_index.hpp"
 #include "text/column_reader.hpp"
 #include "text/encoding_on_threads.hpp"
@@ -132,14 +133,15 @@ Tokens with_columns(const Tokens& tokens, const std::vector<std::size_t>& column
 
 auto read_columns(nb::bytes data, const std::string& separator, const std::string& comment, bool conllu,
                   bool drop_docstart, std::size_t fewest, std::size_t most, std::size_t keep, bool tolerant,
-                  std::int64_t first_line) {
+                  std::int64_t first_line, const nb::object& progress) {
     require(fewest <= most && keep <= fewest, "expected keep <= fewest <= most");
     text::ColumnReader reader({separator, comment, conllu, drop_docstart, fewest, most, keep, tolerant}, first_line);
     const std::string_view bytes(data.c_str(), data.size());
+    const text::Watch watch = reading_watch(progress, bytes.size());
     Tokens tokens;
     {
         nb::gil_scoped_release release;
-        tokens = reader.read(bytes);
+        tokens = reader.read(bytes, watch);
     }
     std::vector<std::pair<std::int64_t, std::string>> faults;
     for (const text::Fault& fault : reader.faults()) faults.emplace_back(fault.line, fault.message);
@@ -322,7 +324,8 @@ void bind_text(nb::module_& m) {
         .def("select", &selected, "sentences"_a.noconvert())
         .def("with_columns", &with_columns, "columns"_a);
     m.def("read_columns", &read_columns, "data"_a, "separator"_a, "comment"_a, "conllu"_a, "drop_docstart"_a,
-          "fewest"_a, "most"_a, "keep"_a, "tolerant"_a, "first_line"_a, "(tokens, faults)");
+          "fewest"_a, "most"_a, "keep"_a, "tolerant"_a, "first_line"_a, "progress"_a.none() = nb::none(),
+          "(tokens, faults)");
     nb::class_<text::Template>(m, "CompiledTemplate", "Rules that make attributes of tokens.")
         .def(
             "__init__",

@@ -7,6 +7,11 @@
 // is t_i, less a constant, so methods on the dual minimise it and certify that. (Expectation and maximisation in
 // turns: Dempster, Laird and Rubin 1977; the tangent of the concave part: Yuille and Rangarajan 2003.)
 //
+// Any other t_i over the labellings left open gives a bound too. A dual method keeps potentials vartheta_i of each block,
+// which go to theta_i(w). While it works, the truth *follows* them: t_i = E[F | Y_i; vartheta_i]. Then t_i moves as
+// little as the block's marginals, and much of the move of both cancels in the weights. Only for a certificate the truth
+// is that of given weights, of all blocks at once: expect() and meet().
+//
 // A dual method may begin at the truth and count its entropy as zero: that is below H_i, so what it certifies holds.
 #pragma once
 
@@ -34,7 +39,7 @@ class ExpectedChain final : public ConstrainedChain {
     // Computes the expected labels at these weights. Returns the loss of the partial chain there, without the penalty.
     double expect(const double* weights) {
         next_.resize(starts_.back());
-        next_entropy_ = 0.0;
+        next_entropies_.assign(blocks(), 0.0);
         CompensatedSum loss;
         Workspace workspace, among;
         std::vector<double> theta;
@@ -51,7 +56,7 @@ class ExpectedChain final : public ConstrainedChain {
             }
             double* t = next_.data() + starts_[i];
             const double log_z_among = partial_.infer_among(i, theta.data(), t, among);
-            next_entropy_ += c * (log_z_among - dot(size, theta.data(), t));
+            next_entropies_[i] = log_z_among - dot(size, theta.data(), t);
             loss.add(c * (log_z - log_z_among));
         }
         return loss.value();
@@ -60,18 +65,38 @@ class ExpectedChain final : public ConstrainedChain {
     // The labels that expect() computed last become the truth.
     void meet() {
         expected_.swap(next_);
-        entropy_ = next_entropy_;
+        entropies_.swap(next_entropies_);
     }
 
-    double entropy() const { return entropy_; }  // sum of c_i H_i
-    bool some_known() const {
-        for (Index i = 0; i < blocks(); ++i)
-            if (known(i) && partial_.sample_weight(i) > 0.0) return true;
-        return false;
+    // Whether the truth follows the potentials that a method keeps.
+    void follow(bool follows) { following_ = follows; }
+    bool truth_follows(Index i) const override { return following_ && !known(i); }
+    double truth_under(Index i, const double* theta, double* t, Workspace& workspace) const override {
+        const double log_z = partial_.infer_among(i, theta, t, workspace);
+        return log_z - dot(compact_size(i), theta, t);
+    }
+    void move_truth(Index i, const double* t, double a, double* m) const override {
+        axpy(compact_size(i), a, t, m);
+        axpy(compact_size(i), -a, truth(i), m);
+    }
+    void set_truth(Index i, const double* t, double entropy) const override {
+        std::copy_n(t, compact_size(i), expected_.data() + starts_[i]);
+        entropies_[i] = entropy;
     }
 
-    double sample_weight(Index i) const override {
-        return known(i) || !expected_.empty() ? partial_.sample_weight(i) : 0.0;
+    // The truth of all blocks with open labels, and its entropies, for saving.
+    const std::vector<double>& expected() const { return expected_; }
+    const std::vector<double>& entropies() const { return entropies_; }
+    bool fits(Index expected, Index entropies) const { return expected == starts_.back() && entropies == blocks(); }
+    void restore(const double* expected, const double* entropies) {
+        expected_.assign(expected, expected + starts_.back());
+        entropies_.assign(entropies, entropies + blocks());
+    }
+
+    double entropy() const {  // sum of c_i H_i
+        double total = 0.0;
+        for (Index i = 0; i < std::ssize(entropies_); ++i) total += partial_.sample_weight(i) * entropies_[i];
+        return total;
     }
 
     void subtract_truth(Index i, double* m) const override {
@@ -113,11 +138,17 @@ class ExpectedChain final : public ConstrainedChain {
         return known(i) ? Base::radius_bound(i) : 4.0 * chain_.largest_squared_norm(i);
     }
 
-    // Independent nodes, each epsilon * uniform + (1 - epsilon) * its truth.
+    // Independent nodes, each epsilon * uniform + (1 - epsilon) * its truth; where the truth follows, each wrong label
+    // has the same low potential.
     void initial_potentials(Index i, double epsilon, double* theta) const override {
         if (known(i)) return Base::initial_potentials(i, epsilon, theta);
         const Index K = labels(), nodes = length(i) * K;
         std::fill(theta, theta + compact_size(i), 0.0);
+        if (following_) {
+            const char* possible = partial_.possible(i);
+            for (Index k = 0; k < nodes; ++k) theta[k] = possible[k] ? 0.0 : -strength_of(K, epsilon);
+            return;
+        }
         for (Index k = 0; k < nodes; ++k)
             theta[k] = std::log((1.0 - epsilon) * truth(i)[k] + epsilon / static_cast<double>(K));
     }
@@ -132,10 +163,12 @@ class ExpectedChain final : public ConstrainedChain {
     const double* truth(Index i) const { return expected_.data() + starts_[i]; }
 
     const PartialChain& partial_;
+    bool following_ = false;
     bool free_;                  // whether every labelling is allowed
     std::vector<Index> starts_;  // where block i begins in expected_; nothing there where all its labels are known
-    std::vector<double> expected_, next_;  // compact marginals
-    double entropy_ = 0.0, next_entropy_ = 0.0;
+    // Compact marginals and entropies; where the truth follows, a run on a const field sets those of single blocks.
+    mutable std::vector<double> expected_, entropies_;
+    std::vector<double> next_, next_entropies_;
 };
 
 }  // namespace dualfield

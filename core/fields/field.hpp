@@ -84,6 +84,16 @@ concept DualField = Field<F> && requires(const F& field, Index i, double* output
     { field.radius_bound(i) } -> std::same_as<double>;  // at least R_i
 };
 
+// A field whose truth may follow the potentials that a solver on the dual keeps; general_field.hpp says how.
+template <class F>
+concept FollowingField = Field<F> && requires(const F& field, typename F::Workspace workspace, Index i,
+                                              const double* input, double* output, double number) {
+    { field.truth_follows(i) } -> std::same_as<bool>;
+    { field.truth_under(i, input, output, workspace) } -> std::same_as<double>;
+    { field.move_truth(i, input, number, output) };
+    { field.set_truth(i, input, number) };
+};
+
 // A field whose potentials and counts several threads can find together, each of its own part of the weights: then no
 // core waits for weights that another one wrote last.
 template <class F>

@@ -82,6 +82,14 @@ class GeneralField {
     }
     virtual void subtract_truth(Index i, double* m) const = 0;
     virtual double true_score(Index i, const double* theta) const = 0;
+
+    // A truth that follows the potentials which a solver on the dual keeps of block i: see expected_chain.hpp.
+    // truth_under: writes the truth that belongs to potentials, returns its entropy. move_truth: m += a (t - truth).
+    // set_truth: t is the truth from now on. Several threads may call them at once, for different blocks.
+    virtual bool truth_follows(Index) const { return false; }
+    virtual double truth_under(Index, const double*, double*, Workspace&) const { return refuse(); }
+    virtual void move_truth(Index, const double*, double, double*) const { refuse(); }
+    virtual void set_truth(Index, const double*, double) const { refuse(); }
     virtual double pull(Index i, const double* m, Direction& direction) const = 0;
     virtual void apply(double* w, double a, const Direction& direction, const Part& part) const = 0;
     void apply(double* w, double a, const Direction& direction) const { apply(w, a, direction, Part{}); }

@@ -32,6 +32,9 @@ class PartialChain final : public ConstrainedChain {
 
     bool known(Index i) const { return known_[i] != 0; }  // whether all labels of the block are
 
+    // Labels on an allowed labelling among the candidates: the block's positions x K.
+    const char* possible(Index i) const { return possible_.data() + positions_before(i) * labels(); }
+
     // log Z(Y_i) and the compact marginals among the candidates.
     double infer_among(Index i, const double* theta, double* m, Workspace& workspace) const {
         auto& scratch = workspace.as<Scratch>();
@@ -92,8 +95,7 @@ class PartialChain final : public ConstrainedChain {
 
    private:
     ChainPotentials within(Index i, const double* theta, Scratch& scratch) const {
-        const char* possible = possible_.data() + positions_before(i) * labels();
-        return potentials_within(i, possible, theta, scratch.masked);
+        return potentials_within(i, possible(i), theta, scratch.masked);
     }
 
     // Where all labels are known: m -= their indicators; returns their score.

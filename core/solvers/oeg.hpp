@@ -17,6 +17,9 @@
 // A block begins at its truth, where it adds nothing to w and nothing to the dual. Its first update takes it to
 //     vartheta = theta + the potentials of independent nodes, each wrong with probability epsilon,
 // so that the first pass learns from block to block; epsilon is steered by the slope at which steps end.
+//
+// Where the truth of a block follows its potentials (expected_chain.hpp), a step changes the weights by F(d' - d) for
+// d = m - truth. With this change in its quadratic term, `rise` is below the rise of the dual for the new truth.
 #pragma once
 
 #include <vector>
@@ -112,7 +115,8 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
                 continue;
             }
             const double first_slope = along - along_vartheta;
-            const double quadratic = visit.quadratic(change, along);
+            const bool follows = take_truth(i, trial, change, worker);
+            const double quadratic = visit.quadratic(change, follows ? dot(size, theta, change) : along);
             const double rise = entropy - entropy_[i] + along - 0.5 * quadratic;
             visit.step.gap = gap_beyond(eta, divergence, first_slope);
             if (!(visit.step.gap > 0.0)) break;  // nothing to gain, or not a number
@@ -125,6 +129,7 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
             visit.step = {visit.step.gap, entropy, rise, eta, 1.0};
             const double last_slope = (1.0 - eta) * first_slope - quadratic;  // <trial, change> by linearity
             axpy(size, 1.0, change, m);
+            if (follows) keep_truth(i, m, worker);
             keep(i, trial, m);
             eta = std::clamp(eta * (secant_ ? secant_factor(first_slope, last_slope) : 1.05), least_eta(), 1.0);
             return;
@@ -221,6 +226,7 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
         double* m = room(worker.kept[1], size);
         visit.score(theta);
         field_.center(i, theta);
+        if (truth_follows(i)) begin_truth(i, theta, worker);
         visit.step.gap = field_.log_partition(i, theta, worker.oracle) - field_.true_score(i, theta);
         double epsilon = epsilon_, part = 1.0;
         for (int attempt = 0; attempt < kMaxTrials && std::isfinite(visit.step.gap); ++attempt) {
@@ -235,6 +241,7 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
             duals_.round(size, m);
             std::copy(m, m + size, change);
             field_.subtract_truth(i, change);
+            const bool follows = take_truth(i, trial, change, worker);
             const double along = dot(size, theta, change);
             const double quadratic = visit.quadratic(change, along);
             const double rise = entropy + along - 0.5 * quadratic;
@@ -244,12 +251,44 @@ class OEG : public DualRun<F, OEG<F>, OEGNote> {
                 visit.note.epsilon = std::clamp(epsilon * longer, kLeast, kMost);
                 visit.step = {visit.step.gap, entropy, rise, kFirstEta, 1.0};
                 etas_[i] = kFirstEta;
+                if (follows) set_truth(i, worker);
                 keep(i, trial, m);
                 return;
             }
             epsilon *= 0.5;
             part *= 0.5;
         }
+    }
+
+    // Where the truth of a block follows potentials, in worker.truth the one that belongs to `theta`, and its entropy.
+    // change: of the marginals; becomes that of the marginals less the truth.
+    bool truth_follows(Index i) const {
+        if constexpr (FollowingField<F>) return field_.truth_follows(i);
+        return false;
+    }
+    bool take_truth(Index i, const double* theta, double* change, Worker& worker) {
+        if (!truth_follows(i)) return false;
+        find_truth(i, theta, worker);
+        if constexpr (FollowingField<F>) field_.move_truth(i, worker.truth.data(), -1.0, change);
+        return true;
+    }
+    void find_truth(Index i, const double* theta, Worker& worker) {
+        if constexpr (FollowingField<F>) {
+            double* t = room(worker.truth, field_.compact_size(i));
+            worker.truth_entropy = field_.truth_under(i, theta, t, worker.truth_oracle);
+        }
+    }
+    void set_truth(Index i, const Worker& worker) {
+        if constexpr (FollowingField<F>) field_.set_truth(i, worker.truth.data(), worker.truth_entropy);
+    }
+    void begin_truth(Index i, const double* theta, Worker& worker) {
+        find_truth(i, theta, worker);
+        set_truth(i, worker);
+    }
+    // m is short of the move of the truth, which is set.
+    void keep_truth(Index i, double* m, Worker& worker) {
+        if constexpr (FollowingField<F>) field_.move_truth(i, worker.truth.data(), 1.0, m);
+        set_truth(i, worker);
     }
 
     // Stores the potentials and marginals of a block. Both arguments are overwritten.

@@ -16,6 +16,7 @@
 
 #include "text/characters.hpp"
 #include "text/encoder.hpp"
+#include "text/watch.hpp"
 
 namespace dualfield::text {
 
@@ -35,12 +36,14 @@ class AttributeReader {
         if (!given_) file_.attributes.names = std::make_shared<StringTable>();
     }
 
-    AttributeFile read(std::string_view text) {
+    AttributeFile read(std::string_view text, const Watch& watch = {}) {
+        Watched watched(watch, text.size());
         while (!text.empty()) {
             const std::size_t newline = text.find('\n');
             ++line_;
             take(text.substr(0, newline));
             text.remove_prefix(newline == text.npos ? text.size() : newline + 1);
+            watched.left(text.size());
         }
         end_sequence();
         return std::move(file_);

@@ -11,6 +11,7 @@
 
 #include "text/characters.hpp"
 #include "text/tokens.hpp"
+#include "text/watch.hpp"
 
 namespace dualfield::text {
 
@@ -34,7 +35,8 @@ class ColumnReader {
    public:
     ColumnReader(ColumnFormat format, std::int64_t first_line) : format_(std::move(format)), line_(first_line - 1) {}
 
-    Tokens read(std::string_view text) {
+    Tokens read(std::string_view text, const Watch& watch = {}) {
+        Watched watched(watch, text.size());
         while (!text.empty()) {
             const void* newline = std::memchr(text.data(), '\n', text.size());
             const std::size_t length =
@@ -42,6 +44,7 @@ class ColumnReader {
             ++line_;
             take(text.substr(0, length));
             text.remove_prefix(newline ? length + 1 : length);
+            watched.left(text.size());
         }
         end_sentence();
         for (auto& building : columns_) {

@@ -71,8 +71,11 @@ def test_the_objective_never_rises_and_every_certificate_holds(name: str, accele
     run = OEG(accelerate=accelerate).start_to(field, 0, 1e-8)
     assert isinstance(run, ExpectationRun)
     values = [field.primal(np.zeros(field.dimension))]
-    for _ in range(60):
+    tol = 0.1
+    for _ in range(400):
         finish(run.advance)
+        if not run.worth_confirming(tol, 1.0):
+            continue
         finish(run.confirm)
         primal, dual, gap = run.bound
         values.append(primal)
@@ -82,9 +85,11 @@ def test_the_objective_never_rises_and_every_certificate_holds(name: str, accele
         assert dual <= least + 1e-9 * abs(primal)
         if gap <= 1e-8 * primal:
             break
+        if gap <= tol * primal:
+            tol *= 0.1
     assert np.all(np.diff(values) <= 1e-12 * values[0])
     assert run.problems > 2
-    assert gap <= 1e-2 * primal
+    assert gap <= 1e-6 * primal
 
 
 def mostly_known(**options: Any) -> fields.Chain:
@@ -129,6 +134,37 @@ def test_a_converged_run_says_what_is_proven_and_what_is_not() -> None:
     assert history["problem_gap"][-1] <= 1e-3 * solution.primal
     confirmed = history["primal"][~np.isnan(history["primal"])]
     assert np.all(np.diff(confirmed) <= 0)
+
+
+@every_field
+def test_while_labels_follow_the_dual_value_stays_below_the_objective(name: str) -> None:
+    field = FIELDS[name]()
+    run = OEG().start_to(field, 0, 1e-8)
+    assert isinstance(run, ExpectationRun)
+    truths = []
+    for _ in range(5):
+        finish(run.advance)
+        truths.append(run.problem.core.truth()[0])
+        gap, primal = run.estimate()
+        w = run.weights()
+        bound = run.problem.primal(w) - run.problem.core.entropy
+        assert bound >= field.primal(w) * (1 - 1e-12)  # whatever the truth is
+        assert primal - gap <= bound + 1e-9 * bound
+    assert not np.array_equal(truths[0], truths[-1])
+
+
+def test_a_certificate_that_was_interrupted_is_completed_before_the_next_step() -> None:
+    field = mostly_known()
+    run = OEG().start_to(field, 0, 1e-3)
+    finish(run.advance)
+    assert not run.confirm(0.0)  # begun
+    while not run.advance(0.0):
+        pass
+    finish(run.confirm)
+    primal, dual, gap = run.bound
+    least = solve(run.problem, "lbfgs", tol=1e-12, max_passes=10_000).primal - run.problem.core.entropy
+    assert dual <= least + 1e-9 * primal <= primal + 1e-8 * primal
+    assert gap >= primal - least - 1e-9 * primal
 
 
 def test_a_start_is_where_the_labels_are_expected_first() -> None:

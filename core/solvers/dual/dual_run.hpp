@@ -35,8 +35,9 @@ class DualRun {
 
     // Scratch of one thread.
     struct Worker {
-        typename F::Workspace oracle;
-        std::vector<double> potentials, marginals, candidate, kept[2];
+        typename F::Workspace oracle, truth_oracle;
+        std::vector<double> potentials, marginals, candidate, kept[2], truth;
+        double truth_entropy = 0.0;
     };
 
     // The start, in slices like run(); true when it is complete.
@@ -426,12 +427,13 @@ class DualRun {
     }
 
     // The dual value of the problem asked for, from the weights and the entropies. Where every step was taken alone,
-    // without acceleration and l1, it is the sum of ascents.
+    // without acceleration and l1, on a field whose truth stays, it is the sum of ascents.
     void look(Team& team) {
         if (up_to_date_) return;
         up_to_date_ = true;
         remaining_total_ = std::accumulate(remaining_.begin(), remaining_.end(), 0.0);
-        if (!acceleration_.active() && steps_.one_by_one() && !moved_ && penalty_.net.plain()) return;
+        const bool sums_ascents = steps_.one_by_one() && penalty_.net.plain() && !FollowingField<F>;
+        if (!acceleration_.active() && sums_ascents && !moved_) return;
         moved_ = false;
         double entropies = 0.0;
         for (Index i = 0; i < field_.blocks(); ++i) entropies += field_.sample_weight(i) * entropy_[i];

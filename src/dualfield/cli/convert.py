@@ -24,6 +24,7 @@ from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.models.foreign import WRITERS, is_model_file, reader_of
 from dualfield.models.recipe import FileLayout
+from dualfield.reporting.reading import reading_shown
 from dualfield.tagging.by_template import Maker, label_of
 from dualfield.tagging.content import AttributeFile, TokenFile
 from dualfield.tagging.formats import format_named
@@ -119,7 +120,8 @@ def _read(
     path: str, layout: FileLayout, encoding: str, features: str | None, syntax: str, label_column: int | None
 ) -> TokenFile | AttributeFile:
     maker = None if features is None else Maker(features, syntax)
-    content = format_named(layout.format).read(path, layout, encoding)
+    with reading_shown() as progress:
+        content = format_named(layout.format).read(path, layout, encoding, None, progress)
     if isinstance(content, TokenFile) and (content.label is not None or label_column is not None):
         content = content._replace(label=label_of(content, layout.format, label_column))
     if maker is None:

@@ -20,6 +20,7 @@ from dualfield.cli.options import (
 from dualfield.cli.report_option import ReportFile, check_report_option, report_on
 from dualfield.counted import counted
 from dualfield.models.recipe import Recipe
+from dualfield.reporting.reading import reading_shown
 from dualfield.tagging.embeddings import Embeddings, check_embeddings
 from dualfield.tagging.reading import read_for_eval
 from dualfield.tagging.source import format_of, layout_of, load_model, source_of
@@ -64,7 +65,8 @@ def evaluate(
     layout = layout_of(source, format, separator, comment, docstart.value if docstart else None)
     if isinstance(source, Recipe):
         source = source.of_format(layout.format)
-    data = read_for_eval(file, crf, source, layout, encoding)
+    with reading_shown() as progress:
+        data = read_for_eval(file, crf, source, layout, encoding, progress)
     if dense is not None:
         data = data._replace(X=dense.beside(data.X))
         dense.finish()

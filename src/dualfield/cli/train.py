@@ -42,6 +42,7 @@ from dualfield.features.templates.presets import PRESETS
 from dualfield.io.atomic import check_writable
 from dualfield.models.recipe import FileLayout, Recipe
 from dualfield.models.spec import ChainSpec
+from dualfield.reporting.reading import reading_shown
 from dualfield.tagging.content import shown
 from dualfield.tagging.embeddings import Embeddings
 from dualfield.tagging.reading import Labelled, read_for_training
@@ -157,18 +158,20 @@ def train(
     else:
         format = format or _recognised(file, separator, comment, encoding, quiet)
         layout = FileLayout(format, separator, comment, docstart.value)
-        data = read_for_training(
-            file,
-            features,
-            template_syntax.value,
-            layout,
-            encoding,
-            label_column=label_column,
-            min_count=spec.min_count,
-            hash_bits=hash_bits,
-            gazetteers=gazetteer or (),
-            n_jobs=jobs,
-        )
+        with reading_shown(verbose) as progress:
+            data = read_for_training(
+                file,
+                features,
+                template_syntax.value,
+                layout,
+                encoding,
+                label_column=label_column,
+                min_count=spec.min_count,
+                hash_bits=hash_bits,
+                gazetteers=gazetteer or (),
+                n_jobs=jobs,
+                progress=progress,
+            )
         if dense is not None:
             data = data._replace(X=dense.beside(data.X))
             dense.finish()

@@ -23,7 +23,7 @@ from dualfield.core_arrays import contiguous, handed_over
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.io.atomic import PathLike
-from dualfield.io.content import open_text, read_content
+from dualfield.io.content import Progress, open_text, read_content
 from dualfield.labels.encoded_labels import EncodedLabels
 
 __all__ = ["parse_attributes", "read_attributes", "read_weighted_attributes", "write_attributes"]
@@ -32,7 +32,11 @@ Weights = npt.NDArray[np.float64]
 
 
 def read_attributes(
-    path_or_file: PathLike | IO[Any], *, vocabulary: Vocabulary | None = None, encoding: str = "utf-8"
+    path_or_file: PathLike | IO[Any],
+    *,
+    vocabulary: Vocabulary | None = None,
+    encoding: str = "utf-8",
+    progress: Progress | None = None,
 ) -> tuple[Encoded, EncodedLabels]:
     r"""Read an attribute file without a Python object per token.
 
@@ -45,6 +49,8 @@ def read_attributes(
         order of first appearance.
     encoding : str
         Of the bytes; a byte order mark is skipped.
+    progress : function, optional
+        Called between pieces of the text, with the number of bytes read and of all. What it raises ends the reading.
 
     Returns
     -------
@@ -65,7 +71,7 @@ def read_attributes(
     >>> X.vocabulary.names, X.values.tolist(), y.tolist()
     (['w=the', 'n', 'w=cat', 'w:x'], [1.0, 2.0, 1.0, 1.0], [['A', 'B'], ['A']])
     """
-    X, y, weights = read_weighted_attributes(path_or_file, vocabulary=vocabulary, encoding=encoding)
+    X, y, weights = read_weighted_attributes(path_or_file, vocabulary=vocabulary, encoding=encoding, progress=progress)
     if weights is not None:
         raise ValueError(
             f"sequence {int(np.argmax(weights != 1))} of the file has the weight {weights[weights != 1][0]:g}; read it "
@@ -75,13 +81,17 @@ def read_attributes(
 
 
 def read_weighted_attributes(
-    path_or_file: PathLike | IO[Any], *, vocabulary: Vocabulary | None = None, encoding: str = "utf-8"
+    path_or_file: PathLike | IO[Any],
+    *,
+    vocabulary: Vocabulary | None = None,
+    encoding: str = "utf-8",
+    progress: Progress | None = None,
 ) -> tuple[Encoded, EncodedLabels, Weights | None]:
     r"""Read an attribute file whose sequences may have weights.
 
     Parameters
     ----------
-    path_or_file, vocabulary, encoding
+    path_or_file, vocabulary, encoding, progress
         As in :func:`read_attributes`.
 
     Returns
@@ -98,20 +108,24 @@ def read_weighted_attributes(
     [1.0, 0.5]
     """
     name, content = read_content(path_or_file, encoding)
-    X, y, weights = parse_attributes(name, content, vocabulary)
+    X, y, weights = parse_attributes(name, content, vocabulary, progress=progress)
     if len(X) == 0:
         raise ValueError(f"{name} has no sequences; expected lines of a label and attributes with tabs between them.")
     return X, y, weights
 
 
 def parse_attributes(
-    name: str, content: bytes, vocabulary: Vocabulary | None = None, first_line: int = 1
+    name: str,
+    content: bytes,
+    vocabulary: Vocabulary | None = None,
+    first_line: int = 1,
+    progress: Progress | None = None,
 ) -> tuple[Encoded, EncodedLabels, Weights | None]:
     """What :func:`read_weighted_attributes` returns, of UTF-8 bytes; may have no sequences."""
     given = None if vocabulary is None else vocabulary.core
     try:
         offsets, indptr, indices, values, new, label_names, codes, weights = _core.read_attributes(
-            content, given, first_line
+            content, given, first_line, progress
         )
     except ValueError as error:
         raise ValueError(f"{name}, {error}") from None

@@ -20,7 +20,7 @@ from dualfield import _core
 from dualfield.features.templates.tokens import Tokens
 from dualfield.io.atomic import PathLike
 from dualfield.io.column_layout import column_layout
-from dualfield.io.content import open_text, read_content
+from dualfield.io.content import Progress, open_text, read_content
 
 __all__ = ["Sentence", "parse_tokens", "read_columns", "read_tokens", "write_columns"]
 
@@ -59,6 +59,7 @@ def read_tokens(
     comment: str | None = None,
     docstart: Literal["drop", "keep"] = "drop",
     encoding: str = "utf-8",
+    progress: Progress | None = None,
 ) -> Tokens:
     r"""Read a column file as numbers, without a Python object per token.
 
@@ -77,6 +78,8 @@ def read_tokens(
         Whether lines whose first column is ``-DOCSTART-`` are skipped, or are tokens.
     encoding : str
         Of the bytes; a byte order mark is skipped.
+    progress : function, optional
+        Called between pieces of the text, with the number of bytes read and of all. What it raises ends the reading.
 
     Returns
     -------
@@ -98,17 +101,20 @@ def read_tokens(
     """
     column_layout(format, separator, comment, docstart)
     name, content = read_content(path_or_file, encoding)
-    tokens = parse_tokens(name, content, 1, format=format, separator=separator, comment=comment, docstart=docstart)
+    layout = {"format": format, "separator": separator, "comment": comment, "docstart": docstart}
+    tokens = parse_tokens(name, content, 1, progress, **layout)
     if tokens is None:
         raise ValueError(f"{name} has no sentences; expected one token a line and a blank line between sentences.")
     return tokens
 
 
-def parse_tokens(name: str, content: bytes, first_line: int, **layout: Any) -> Tokens | None:
+def parse_tokens(
+    name: str, content: bytes, first_line: int, progress: Progress | None = None, **layout: Any
+) -> Tokens | None:
     """What :func:`read_tokens` returns, of UTF-8 bytes that begin on some line; None where there is no sentence."""
     try:
         tokens, _ = _core.read_columns(
-            content, **column_layout(**layout), keep=0, tolerant=False, first_line=first_line
+            content, **column_layout(**layout), keep=0, tolerant=False, first_line=first_line, progress=progress
         )
     except ValueError as error:
         raise ValueError(f"{name}, {error}") from None

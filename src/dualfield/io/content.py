@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import IO, Any
@@ -19,6 +19,7 @@ from dualfield.io.atomic import PathLike, atomic_write
 __all__ = [
     "CRFSUITE",
     "GZIP",
+    "Progress",
     "first_bytes",
     "gzip_faults",
     "is_crfsuite_model",
@@ -31,6 +32,8 @@ __all__ = [
 
 GZIP = b"\x1f\x8b"  # the first bytes of a packed file
 CRFSUITE = b"lCRF"  # and of a model of CRFsuite
+
+Progress = Callable[[int, int], object]  # told how many bytes have been read, and how many there are
 
 
 def is_utf8(encoding: str) -> bool:

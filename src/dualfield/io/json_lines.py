@@ -28,7 +28,7 @@ from dualfield.features.sequences.encoding import encode
 from dualfield.features.templates.tokens import Tokens
 from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.io.atomic import PathLike
-from dualfield.io.content import open_text, read_content
+from dualfield.io.content import Progress, open_text, read_content
 from dualfield.labels.encoded_labels import EncodedLabels
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
 
 Kind = Literal["tokens", "features"]
 _MOST_NESTED = 100
+_TOLD_EVERY = 1 << 20  # bytes, that progress is told of
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,9 @@ class JsonSequences:
         return EncodedLabels.from_lists(self.check_labelled())
 
 
-def read_json_lines(path_or_file: PathLike | IO[Any], *, encoding: str = "utf-8") -> JsonSequences:
+def read_json_lines(
+    path_or_file: PathLike | IO[Any], *, encoding: str = "utf-8", progress: Progress | None = None
+) -> JsonSequences:
     r"""Read the sequences of a JSON lines file.
 
     Parameters
@@ -133,6 +136,8 @@ def read_json_lines(path_or_file: PathLike | IO[Any], *, encoding: str = "utf-8"
         A path, ``"-"`` for standard input, or an open text or binary file; gzip is unpacked wherever it is found.
     encoding : str
         Of the bytes; a byte order mark is skipped.
+    progress : function, optional
+        Called between pieces of the text, with the number of bytes read and of all. What it raises ends the reading.
 
     Returns
     -------
@@ -152,16 +157,23 @@ def read_json_lines(path_or_file: PathLike | IO[Any], *, encoding: str = "utf-8"
     [[('the', 'D'), ('cat', 'N')]]
     """
     name, content = read_content(path_or_file, encoding)
-    found = parse_json_lines(name, content)
+    found = parse_json_lines(name, content, progress=progress)
     if found is None:
         raise ValueError(f"{name} has no sequences; expected one JSON object a line.")
     return found
 
 
-def parse_json_lines(name: str, content: bytes, first_line: int = 1) -> JsonSequences | None:
+def parse_json_lines(
+    name: str, content: bytes, first_line: int = 1, progress: Progress | None = None
+) -> JsonSequences | None:
     """What :func:`read_json_lines` returns, of UTF-8 bytes that begin on a line of a file; None where all is blank."""
     parsed: list[tuple[int, dict[str, Any], Kind]] = []
+    done, told = 0, _TOLD_EVERY
     for number, line in enumerate(content.split(b"\n"), first_line):
+        done += len(line) + 1
+        if progress is not None and done >= told:
+            told = done + _TOLD_EVERY
+            progress(min(done, len(content)), len(content))
         if not line.strip():
             continue
         record, kind = parse_json_line(name, number, line)

@@ -118,6 +118,10 @@ class CountBar(_Bar):
         left = f"about {_duration(rest * taken)} left" if done and rest > 0 else ""
         self._display.update(self._task, completed=done, total=self._total, left=left)
 
+    def show_end(self) -> None:
+        """Say that all is done."""
+        self.show(self._total)
+
 
 class FitsBar(CountBar):
     """Counts the fits of a search. As a callback of the fits it sees each begin, when the one before has ended.

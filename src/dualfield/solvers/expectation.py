@@ -1,11 +1,16 @@
-"""Partial labels by a sequence of convex problems, each minimised by a method on the dual and certified.
+"""Partial labels by convex problems that bound the objective, minimised by a method on the dual and certified.
 
-Where labels are known in part the objective P is not convex. At any weights a there is a convex problem Q that bounds P
-from above and meets it at a: the unknown labels count as the model expects them at a, a truth that is a distribution.
-The run works on Q for some passes. Where P at the weights found is not above P(a), they are the next a, and the run
-goes on from the marginals that it has. So P never rises from one problem to the next. The dual value of Q certifies how
-far Q(a) = P(a) is above the minimum of Q. Where that is zero, a is a stationary point of P,
-and others may be lower.
+Where labels are known in part the objective P is not convex. Put a distribution over the labellings left open in the
+place of each sequence's labels: with it the problem Q is convex, and bounds P from above. The work goes in turns.
+
+* The distributions *follow* the potentials that the method keeps of each sequence, step by step
+  (``core/fields/expected_chain.hpp``), until the estimated gap is within the tolerance. This comes near.
+* Then the labels are *expected* at the weights a reached, where P is not higher than at those of the turn before, and
+  at those otherwise. With these Q meets P at a. They stay as they are for some passes, and the dual value of Q
+  certifies how far P(a) is above the minimum of Q. Where that is zero, a is a stationary point of P, and others may be
+  lower.
+* If the minimum of Q is too far below P(a), the labels are expected anew near this minimum, where P is lower than at a,
+  and the distributions follow again.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dualfield.core_arrays import contiguous
 from dualfield.fields import Field
 from dualfield.solvers.base import Bound, Run
 
@@ -24,27 +30,26 @@ if TYPE_CHECKING:
 
 __all__ = ["ExpectationRun"]
 
-# The labels are expected anew when the estimated gap is this part of the one that the problem had at first, or of the
-# tolerance.
-_OF_FIRST_GAP = 0.1
+# Labels follow until the estimated gap is this part of the tolerance.
 _OF_TOLERANCE = 0.5
-_PASSES_OF_KNOWN = 2
+# Labels that stay are expected anew when P(a) is known to be above the minimum of Q by more than the tolerance, and the
+# gap of Q is this part of how far P(a) is above the dual value; half as much each time that P was not lower there.
+_EXHAUSTED = 0.5
+_SLICE_SECONDS = 0.1
 _UNKNOWN = Bound(math.nan, math.nan, math.nan)
 
 
 class ExpectationRun(Run):
-    """A method on the dual at work on one convex problem after the other.
-
-    The first expectations follow two passes over the sequences whose labels are all known, where there are any.
+    """A method on the dual at work on convex problems that bound the objective.
 
     Attributes
     ----------
     problem : Field
         The present convex problem. Its objective less ``problem.core.entropy`` bounds that of ``field``.
     problems : int
-        How many there have been.
+        How many of them have met the objective.
     anchor : array, shape (dimension,)
-        The weights where the two meet, which ``bound`` speaks of.
+        The weights where the last of these did, which ``bound`` speaks of.
     """
 
     proves: ClassVar[bool] = True  # ``bound`` is that of the convex problem, not of gradients
@@ -54,19 +59,20 @@ class ExpectationRun(Run):
         super().__init__(solver, field, None)
         self._seed, self._tol = seed, tol
         self._bound, self._confirmed = _UNKNOWN, False
-        self._expected = self._moved = False  # within confirm(): whether the labels have been, and at new weights
-        self.problems, self._enough = 0, math.inf
+        self._certifying = False  # the certificate is under way
+        self._share = _EXHAUSTED
+        self._exhausted = False  # the minimum of the problem is known to be too far below the objective
         self.problem = field.bounding_problem()
-        self.anchor, self._at_anchor = self._nowhere(), math.inf
-        self._passes_of_known = 0
-        self._inner: Run
-        if self.problem.core.some_known:
-            self._inner = solver.start_to(self.problem, seed, tol)
-        else:
-            self.begin_at(self.anchor)
+        self.begin_at(np.zeros(field.dimension) if field.centre is None else field.centre.copy())
+        self._follow(True)
 
-    def _nowhere(self) -> npt.NDArray[np.float64]:
-        return np.zeros(self.field.dimension) if self.field.centre is None else self.field.centre.copy()
+    def begin_at(self, weights: npt.NDArray[np.float64]) -> None:
+        """Expect the unknown labels at these weights, in the first pass."""
+        self._at_anchor, self.problems = math.inf, 0
+        self._follow(False)
+        self._first_pass = True
+        self._meet(weights)
+        self._inner = self.solver.start_to(self.problem, self._seed, self._tol)
 
     def _meet(self, weights: npt.NDArray[np.float64]) -> bool:
         """Take the labels that the model expects at these weights. False if the objective has risen."""
@@ -78,41 +84,60 @@ class ExpectationRun(Run):
         self.problems += 1
         return True
 
-    def begin_at(self, weights: npt.NDArray[np.float64]) -> None:
-        """Expect the unknown labels at these weights in the first problem."""
-        self._at_anchor, self.problems = math.inf, 0
-        self._meet(weights)
-        self._enough = _OF_FIRST_GAP * self._at_anchor
-        self._inner = self.solver.start_to(self.problem, self._seed, self._tol)
+    def _follow(self, follows: bool) -> None:
+        self.problem.core.follow(follows)
+        self._following = follows
 
     def advance(self, seconds: float, max_updates: int | None = None) -> bool:
+        if self._certifying:  # a certificate was interrupted: the weights do not yet go with the labels expected
+            self.confirm(seconds)
+            return False
         self._confirmed = False
-        if self.problems > 0:
-            return self._inner.advance(seconds, max_updates)
-        if self._inner.advance(seconds):
-            self._passes_of_known += 1
-        if self._passes_of_known == _PASSES_OF_KNOWN or self._inner.diverged:
-            self.begin_at(self._nowhere() if self._inner.diverged else self._inner.weights())
-        return False
+        complete = self._inner.advance(seconds, max_updates)
+        if complete and self._first_pass:  # its labels were expected where it began
+            self._first_pass = False
+            self._follow(True)
+        elif complete and not self._following:
+            gap, above = self._inner.estimate()[0], self._above_dual()
+            hopeless = above - gap > self._tol * abs(self._at_anchor)
+            self._exhausted = hopeless and gap <= self._share * above
+        return complete
+
+    def _above_dual(self) -> float:
+        """How far the objective at the anchor is above the dual value of the problem."""
+        gap, primal = self._inner.estimate()
+        return self._at_anchor - (primal - gap - self.problem.core.entropy)
 
     def worth_confirming(self, tol: float, understated: float) -> bool:
-        gap, primal = self.estimate()
-        return gap <= max(self._enough, _OF_TOLERANCE * tol * abs(primal))
+        self._tol = tol
+        if self._following:
+            gap, primal = self.estimate()
+            return gap <= _OF_TOLERANCE * tol * abs(primal)
+        return self._exhausted or self._above_dual() <= tol * abs(self._at_anchor)
 
     def confirm(self, seconds: float) -> bool:
-        """Expect the labels at the present weights, if the objective is not higher there; certify that problem."""
-        if self.problems == 0:
-            self.begin_at(self._nowhere())
-        if not self._expected:
-            self._moved, self._expected = self._meet(self._inner.weights()), True
+        """Certify the present problem, of labels that are expected anew if they followed or it has nothing to gain."""
+        if not self._certifying:
+            if self._following or self._exhausted:
+                lower = self._meet(self._inner.weights())
+                if not lower:
+                    self.problem.core.expect(self.anchor)
+                    self.problem.core.meet()
+                if lower:
+                    self._share = _EXHAUSTED
+                elif self._exhausted:
+                    self._share, self._exhausted = 0.5 * self._share, False
+                self._first_pass = False
+                self._follow(False)
+            self._certifying = True
         if not self._inner.confirm(seconds):
             return False
         primal, dual, gap = self._inner.bound
         below, rounding = dual - self.problem.core.entropy, gap - (primal - dual)
         self._bound = Bound(self._at_anchor, below, self._at_anchor - below + rounding)
         self._inner.adopt()
-        self._enough = _OF_FIRST_GAP * (self._bound.gap if self._moved else self._enough)
-        self._expected, self._confirmed = False, True
+        self._follow(self._exhausted)
+        self._certifying, self._exhausted, self._confirmed = False, False, True
         return True
 
     @property
@@ -145,28 +170,38 @@ class ExpectationRun(Run):
     def under_another_penalty(self, field: Field, seed: int) -> ExpectationRun:
         run = ExpectationRun(self.solver, field, seed, self._tol)
         run.begin_at(self.anchor)
+        run.problem.core.set_truth(*self.problem.core.truth())
+        run._first_pass = False
+        run._follow(True)
         run._inner = self._inner.under_another_penalty(run.problem, seed)
         return run
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        if self.problems == 0:
-            self.begin_at(self._nowhere())
-        numbers = [*self._bound, self._enough, self.problems, self._confirmed]
-        own = {"anchor": self.anchor.copy(), "expectation": np.array(numbers)}
+        while self._certifying:
+            self.confirm(_SLICE_SECONDS)
+        flags = [self._confirmed, self._first_pass, self._following, self._exhausted]
+        numbers = [*self._bound, self._at_anchor, self._share, self.problems, *flags]
+        expected, entropies = self.problem.core.truth()
+        own = {"anchor": self.anchor.copy(), "expected": expected, "entropies_of_expected": entropies}
+        own["expectation"] = np.array(numbers)
         return {**self._inner.arrays(), **own, "passes_done": np.array([self.passes_done])}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> ExpectationRun:
         rest = dict(arrays)
         try:
-            anchor, numbers = rest.pop("anchor"), rest.pop("expectation")
+            own = [rest.pop(name) for name in ("anchor", "expected", "entropies_of_expected", "expectation")]
         except KeyError as error:
             raise ValueError(f"the state has no array {error}; it is not one of partial labels.") from None
-        if numbers.shape != (6,) or anchor.shape != (self.field.dimension,) or not np.isfinite(anchor).all():
-            raise ValueError("the arrays of the state are damaged: expected 6 numbers, and finite weights.")
+        anchor, expected, entropies, numbers = (contiguous(array, np.float64) for array in own)
+        if numbers.shape != (10,) or anchor.shape != (self.field.dimension,) or not np.isfinite(anchor).all():
+            raise ValueError("the arrays of the state are damaged: expected 10 numbers, and finite weights.")
         self.begin_at(anchor.copy())
+        self.problem.core.set_truth(expected, entropies)
         self.passes_done = self._inner.restore(rest).passes_done
         self._bound = Bound(*numbers[:3].tolist())
-        self._enough, self.problems, self._confirmed = float(numbers[3]), int(numbers[4]), bool(numbers[5])
+        self._at_anchor, self._share, self.problems = float(numbers[3]), float(numbers[4]), int(numbers[5])
+        self._confirmed, self._first_pass, following, self._exhausted = map(bool, numbers[6:])
+        self._follow(following)
         return self
 
     # Properties of the inner run, passed on.

@@ -14,6 +14,7 @@ from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:
     from dualfield.features import Vocabulary
+    from dualfield.io.content import Progress
 
 __all__ = ["Format"]
 
@@ -43,9 +44,17 @@ class Format(ABC):
 
     @abstractmethod
     def read(
-        self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None
+        self,
+        path: str,
+        layout: FileLayout,
+        encoding: str,
+        vocabulary: Vocabulary | None = None,
+        progress: Progress | None = None,
     ) -> TokenFile | AttributeFile:
-        """Read a whole file; of attributes, those that ``vocabulary`` has, if it is given."""
+        """Read a whole file; of attributes, those that ``vocabulary`` has, if it is given.
+
+        ``progress`` is told how many bytes have been read, and how many there are.
+        """
 
     def cut(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:
         """The same bytes, cut only between sequences: see :mod:`dualfield.tagging.chunks`."""

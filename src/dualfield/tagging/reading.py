@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dualfield.features import Encoded, Tokens, Vocabulary
+    from dualfield.io.content import Progress
     from dualfield.labels import EncodedLabels
     from dualfield.models.chain_model import ChainModel
 
@@ -51,6 +52,7 @@ def read_for_training(
     hash_bits: int | None = None,
     gazetteers: Iterable[str] = (),
     n_jobs: int = 1,
+    progress: Progress | None = None,
 ) -> Labelled:
     """Read a labelled file; ``features`` is a preset or a template file, ``label_column`` counts from 1."""
     format = format_named(layout.format)
@@ -76,7 +78,7 @@ def read_for_training(
     if len(format.holds) == 1:
         check(*format.holds)  # before a large file is read
     maker = None if features is None else Maker(features, syntax, gazetteers)
-    content = format.read(path, layout, encoding)
+    content = format.read(path, layout, encoding, None, progress)
     check(content.holds)
     if isinstance(content, AttributeFile):
         return Labelled(content.X, content.y, Given(format.name), None, content.weights)
@@ -85,24 +87,39 @@ def read_for_training(
     return Labelled(made.X, made.y, made.recipe, content.tokens, content.weights)
 
 
-def read_for_eval(path: str, crf: ChainModel, source: Recipe | Given, layout: FileLayout, encoding: str) -> Labelled:
+def read_for_eval(
+    path: str,
+    crf: ChainModel,
+    source: Recipe | Given,
+    layout: FileLayout,
+    encoding: str,
+    progress: Progress | None = None,
+) -> Labelled:
     """Read a labelled file and keep the attributes that the model knows."""
     if isinstance(source, Given):
-        return read_given(path, source, encoding, names_of(crf))
-    tokens = read_labelled(path, source, layout, encoding)
+        return read_given(path, source, encoding, names_of(crf), progress)
+    tokens = read_labelled(path, source, layout, encoding, progress)
     return Labelled(source.attributes(tokens, crf), tokens.labels(source.label), source, tokens)
 
 
-def read_given(path: str, source: Given, encoding: str, vocabulary: Vocabulary | None = None) -> Labelled:
+def read_given(
+    path: str,
+    source: Given,
+    encoding: str,
+    vocabulary: Vocabulary | None = None,
+    progress: Progress | None = None,
+) -> Labelled:
     """Read a labelled file that has the attributes themselves."""
-    content = format_named(source.format).read(path, FileLayout(source.format), encoding, vocabulary)
+    content = format_named(source.format).read(path, FileLayout(source.format), encoding, vocabulary, progress)
     content = attributes_in(content)
     return Labelled(content.X, content.y, source, None, content.weights)
 
 
-def read_labelled(path: str, recipe: Recipe, layout: FileLayout, encoding: str) -> Tokens:
+def read_labelled(
+    path: str, recipe: Recipe, layout: FileLayout, encoding: str, progress: Progress | None = None
+) -> Tokens:
     """Read a labelled file with the columns of training."""
-    tokens = tokens_in(format_named(layout.format).read(path, layout, encoding))
+    tokens = tokens_in(format_named(layout.format).read(path, layout, encoding, None, progress))
     fewest, most = recipe.widths
     if not fewest <= tokens.n_columns <= most:
         some = f"{tokens.n_columns} column{'' if tokens.n_columns == 1 else 's'}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualfield import io
 from dualfield.tagging.answers import Placement, answers, blocks_of, record_of
@@ -20,6 +20,7 @@ from dualfield.tagging.task import Counts, Task
 
 if TYPE_CHECKING:
     from dualfield.features import Vocabulary
+    from dualfield.io.content import Progress
     from dualfield.models.recipe import FileLayout
 
 __all__ = ["FORMAT", "Attributes"]
@@ -32,8 +33,16 @@ class Attributes(Format):
     holds: ClassVar[frozenset[str]] = frozenset({ATTRIBUTES})
     in_pieces: ClassVar[bool] = True
 
-    def read(self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None) -> AttributeFile:
-        return AttributeFile(path, *io.read_weighted_attributes(path, vocabulary=vocabulary, encoding=encoding))
+    def read(
+        self,
+        path: str,
+        layout: FileLayout,
+        encoding: str,
+        vocabulary: Vocabulary | None = None,
+        progress: Progress | None = None,
+    ) -> AttributeFile:
+        options: dict[str, Any] = {"vocabulary": vocabulary, "encoding": encoding, "progress": progress}
+        return AttributeFile(path, *io.read_weighted_attributes(path, **options))
 
     def cut(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:
         return whole_sentences(pieces)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualfield import io
 from dualfield.io.column_layout import column_layout
@@ -16,6 +16,9 @@ from dualfield.tagging.stream import label_stream
 from dualfield.tagging.stream_parts import InParts, Tagger
 from dualfield.tagging.task import Counts, Task
 from dualfield.threads import thread_count
+
+if TYPE_CHECKING:
+    from dualfield.io.content import Progress
 
 __all__ = ["FORMAT", "Columns"]
 
@@ -31,8 +34,15 @@ class Columns(Format):
     def check(self, layout: FileLayout, docstart: str | None = None) -> None:
         column_layout(*layout)
 
-    def read(self, path: str, layout: FileLayout, encoding: str, vocabulary: object = None) -> TokenFile:
-        options: dict[str, Any] = layout._asdict()
+    def read(
+        self,
+        path: str,
+        layout: FileLayout,
+        encoding: str,
+        vocabulary: object = None,
+        progress: Progress | None = None,
+    ) -> TokenFile:
+        options: dict[str, Any] = {**layout._asdict(), "progress": progress}
         tokens = io.read_tokens(path, encoding=encoding, **options)
         return TokenFile(path, tokens, self._label(tokens.n_columns))
 

@@ -21,6 +21,7 @@ from dualfield.tagging.task import Counts, Task
 if TYPE_CHECKING:
     from dualfield.features import Vocabulary
     from dualfield.io import JsonSequences
+    from dualfield.io.content import Progress
     from dualfield.models.recipe import FileLayout
 
 __all__ = ["FORMAT", "JsonLines"]
@@ -36,9 +37,14 @@ class JsonLines(Format):
     sequence_end: ClassVar[str] = "a line break"
 
     def read(
-        self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None
+        self,
+        path: str,
+        layout: FileLayout,
+        encoding: str,
+        vocabulary: Vocabulary | None = None,
+        progress: Progress | None = None,
     ) -> TokenFile | AttributeFile:
-        return _content(path, io.read_json_lines(path, encoding=encoding), vocabulary)
+        return _content(path, io.read_json_lines(path, encoding=encoding, progress=progress), vocabulary)
 
     def cut(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:
         return whole_lines(pieces)

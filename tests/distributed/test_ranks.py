@@ -121,6 +121,37 @@ def test_costs_are_trained_by_gradients() -> None:
     assert found.primal == pytest.approx(optimum.primal, rel=2e-6)
 
 
+@pytest.mark.parametrize("penalty", [{}, {"l2": 0.001}, {"l2": 0.001, "l1": 0.5}, {"l2": 0.0, "l1": 1.0}])
+def test_the_first_kappa_is_larger_by_the_number_of_ranks(penalty: dict[str, float]) -> None:
+    """Where the radius decides it and where l2 does."""
+
+    def kappa(ranks: Communicator) -> float:
+        ours = share(ranks, 6)
+        field = DistributedChain(ours.part.X, ours.part.codes, ours.classes, ranks, **penalty)
+        run = OEG().start_to(field, 0, 1e-3)
+        run._start()
+        return float(run._common.kappa)
+
+    alone = kappa(Alone())
+    assert alone > 0
+    for size in (2, 3):
+        assert run_in_threads(size, kappa) == pytest.approx([size * alone] * size)
+
+
+def test_many_ranks_need_less_than_twice_the_passes_of_one() -> None:
+    rng = np.random.default_rng(0)
+    words = rng.zipf(1.5, size=(800, 10)) % 200
+    X = [[[f"w={word}", f"s={word % 7}"] for word in sequence] for sequence in words]
+    y = [["ABCDE"[(word + (rng.random() < 0.2)) % 5] for word in sequence] for sequence in words]
+
+    def passes(ranks: Communicator) -> int:
+        mine = slice(ranks.rank, None, ranks.size)
+        ours = share_of_pieces(ranks, {"only": encoded_piece((X[mine], y[mine]))})
+        return train_share(ranks, ours, Training(ChainSpec(), random_state=0))[1].passes
+
+    assert run_in_threads(8, passes)[0] < 2 * passes(Alone())
+
+
 def test_the_weights_are_those_of_the_whole_problem() -> None:
     X, _, weights = sequences()
     solutions = run_in_threads(

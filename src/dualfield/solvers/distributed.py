@@ -6,6 +6,9 @@ the ranks meet often are exchanged each time, rarer ones less often, and those t
 since acceleration looks at all weights. Every rank keeps all weights, and makes the same decisions from the same
 numbers.
 
+Steps are damped by up to the number of ranks, as if the penalty were so many times as weak. So the first κ of
+acceleration is so many times as large as on one rank.
+
 What is exchanged are changes of weights, in float32 unless the tolerance is below :data:`FINE`. The certificate does
 not rest on them: a confirming pass adds up ``v(μ)`` of all ranks afresh from their duals, in float64.
 """
@@ -32,6 +35,7 @@ __all__ = ["EXCHANGES", "FINE", "MOST_EXCHANGES", "DistributedRun"]
 
 EXCHANGES, MOST_EXCHANGES = 4, 16  # of a pass: for each rank, and at most
 FINE = 1e-6  # tolerances below which changes of weights are exchanged in float64
+_KAPPA_OF_RADIUS = 3e-4  # the first κ + l2 beside the radius, as acceleration.hpp has it
 _OTHER_SEED = 7919  # between the random numbers of two ranks
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -89,6 +93,8 @@ class DistributedRun(CommonStateRun):
         blocks = self._run.updates_per_pass
         radius, count = self._ranks.all_reduce(np.array([self._run.first_radius * blocks, blocks], np.float64))
         self._common.begin(radius / count)
+        if self._ranks.size > 1:
+            self._common.begin((self._ranks.size * self._common.kappa + self.field.l2) / _KAPPA_OF_RADIUS)
         self._start_blocks()
 
     def _start_blocks(self) -> None:

@@ -244,7 +244,7 @@ def _shorten(
 
 def _drop_numbers(app: Sphinx, kind: str, name: str, documented: Any, options: Any, lines: list[str]) -> None:
     """Leave out what Python writes of each field of a named tuple, "Alias for field number 0"."""
-    if lines and lines[0].startswith("Alias for field number"):
+    if any(line.startswith("Alias for field number") for line in lines):
         lines.clear()
 
 

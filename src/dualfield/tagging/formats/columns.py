@@ -30,6 +30,7 @@ class Columns(Format):
     holds: ClassVar[frozenset[str]] = frozenset({TOKENS})
     unlabelled: ClassVar[str] = "has one column; training needs a word and, in the last column, its label."
     in_pieces: ClassVar[bool] = True
+    tells: ClassVar[bool] = True
 
     def check(self, layout: FileLayout, docstart: str | None = None) -> None:
         column_layout(*layout)

@@ -32,7 +32,7 @@ class Axes:
         self.settings |= settings
 
     def legend(self) -> None:
-        pass
+        self.settings["legend"] = f"of {len(self.lines)} lines"
 
 
 @every_solver
@@ -76,6 +76,7 @@ def test_a_plot_shows_every_pass_and_marks_what_is_confirmed() -> None:
     assert solution.plot("seconds", axes) is axes
     (estimate, x, y), (confirmed, at, proven, style) = axes.lines
     assert (estimate, confirmed, style, axes.settings["yscale"]) == ("estimate", "confirmed", "o", "log")
+    assert axes.settings["legend"] == "of 2 lines"  # drawn after both
     np.testing.assert_array_equal(x, solution.history["seconds"])
     assert np.isfinite(y).all()
     assert (at[-1], proven[-1]) == (solution.history["seconds"][-1], solution.relative_gap)

@@ -147,6 +147,24 @@ def test_a_bad_sentence_is_reported_and_passed_on(binary_command: Run, folder: P
     assert "2 of 5 sentences were passed on without labels" in err
 
 
+def test_raw_text_given_as_columns_is_told_of_tokenize(binary_command: Run, folder: Path) -> None:
+    trained(binary_command, "--features", "ner")
+    hint = "If the file is raw text, add --tokenize"
+    Path("letter.txt").write_text("Ada went to Paris by train.\n\nThen she slept well.\n")
+    code, _, err = binary_command("tag", "letter.txt", "-m", "m")
+    assert code == 2
+    assert f"{hint}.\n" in err
+    code, _, err = binary_command("tag", "letter.txt", "-m", "m", "--json")
+    assert code == 2
+    assert f"letter.txt, line 1: expected 1 or 2 columns, found 6; mend the line or give the separator. {hint}." in err
+    Path("letter.txt").write_text("Ada went to Paris by train.\n\nThen she slept well.\n\nHello\n")
+    code, _, err = binary_command("tag", "letter.txt", "-m", "m")
+    assert code == 0
+    assert f"Warning: 2 of 3 sentences were passed on without labels. {hint}." in err
+    Path("letter.txt").write_text("Ada\nslept\n\nto many columns\n")
+    assert hint not in binary_command("tag", "letter.txt", "-m", "m")[2]
+
+
 def test_strict_tagging_stops_at_the_first_bad_sentence(binary_command: Run, folder: Path) -> None:
     trained(binary_command, "--features", "ner")
     Path("in.txt").write_bytes(b"Ada\n\nto many columns\n")

@@ -28,6 +28,7 @@ Run = Callable[..., tuple[int, str, str]]
             "make it smaller, by state_features='observed' or l1.",
             "make it smaller, by --state-features observed or --l1.",
         ),
+        ("standardize=True trains on columns of one scale.", "--standardize trains on columns of one scale."),
         ("lower n_jobs, or raise the limits", "lower --jobs, or raise the limits"),
         ("l2 must be a positive number", "--l2 must be a positive number"),
         ("12 MB; memory='float64' goes on", "12 MB; memory='float64' (in Python) goes on"),

@@ -236,3 +236,13 @@ def test_one_sequence_is_to_be_wrapped() -> None:
         ChainCRF().fit(X[0], Y[0])
     with pytest.raises(TypeError, match=r"if X is a single sequence, wrap X as \[X\]"):
         ChainCRF().fit([["w=a"], ["w=b"]], ["A", "B"])
+
+
+def test_the_pair_of_a_data_set_is_no_x() -> None:
+    records = [{"tokens": ["the", "cat"], "tags": ["D", "N"]}, {"tokens": ["a", "dog"], "tags": ["D", "N"]}]
+    pair = encode_dataset(records, "pos", label="tags")
+    crf = ChainCRF(random_state=0).fit(*pair)
+    for use in (crf.predict, crf.predict_marginals, lambda X: crf.fit(X, pair.y), encode):
+        with pytest.raises(TypeError, match=r"X is a pair .* take it apart, as in X, y = encode_dataset\(\.\.\.\)"):
+            use(pair)
+    assert crf.predict(pair.X) == pair.y

@@ -102,3 +102,19 @@ def test_bad_questions_are_refused(fitted: tuple[ChainCRF, Any]) -> None:
         explain(crf, X[0], 0, "O", "O")
     with pytest.raises(ValueError, match="x holds 25 sequences"):
         explain(crf, crf.encode(X), 0)
+
+
+def test_the_ten_largest_contributions_are_printed_and_all_are_kept() -> None:
+    X = [[{f"a{k}": 1.0 + 0.1 * k for k in range(30)}, {"b": 1.0}] for _ in range(4)]
+    crf = ChainCRF(random_state=0).fit(X, [["A", "B"]] * 4)
+    why = explain(crf, X[0], 0)
+    assert len(why.rows) > 30
+    for text in (str(why), why.within(80), why._repr_html_()):
+        shown = [row[0] for row in why.rows if f"\n{row[0]} " in text or f">{row[0]}<" in text]
+        assert shown == [row[0] for row in why.rows[:10]]
+        rest = sum(row[-1] for row in why.rows[10:])
+        assert f"… and {len(why.rows) - 10} smaller contributions, together {rest:+.3f}; rows has all." in text
+        assert "A contribution is the value times the difference of the two weights: the weight for A here" in text
+    assert len(why.records()) == len(why.rows)
+    few = explain(ChainCRF(random_state=0).fit([[["x"], ["y"]]], [["A", "B"]]), [["x"], ["y"]], 0)
+    assert "smaller contribution" not in str(few)

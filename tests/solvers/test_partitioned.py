@@ -40,6 +40,21 @@ def both(data: PartitionedData, **options: Any) -> tuple[PartitionedChain, Chain
     return PartitionedChain(data, **options), Chain(X, y, sample_weight=weights, **options)
 
 
+@pytest.mark.parametrize(
+    ("positions", "said"),
+    [
+        (100_000, "The one partition was in memory; the"),
+        (120, "partitions one was in memory at a time; the"),
+    ],
+)
+def test_the_message_says_what_was_in_memory(tmp_path: Path, positions: int, said: str) -> None:
+    data = folder_of(tmp_path, positions)
+    assert (len(data) == 1) == (positions == 100_000)
+    message = solve(PartitionedChain(data), random_state=0).message
+    assert said in message
+    assert "Of 1 partitions" not in message
+
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "weak": {"l2": 0.1},

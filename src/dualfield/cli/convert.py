@@ -121,7 +121,7 @@ def _read(
 ) -> TokenFile | AttributeFile:
     maker = None if features is None else Maker(features, syntax)
     with reading_shown() as progress:
-        content = format_named(layout.format).read(path, layout, encoding, None, progress)
+        content = format_named(layout.format).read_telling(progress, path, layout, encoding)
     if isinstance(content, TokenFile) and (content.label is not None or label_column is not None):
         content = content._replace(label=label_of(content, layout.format, label_column))
     if maker is None:

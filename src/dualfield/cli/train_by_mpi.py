@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import typer
 
 from dualfield.cli.conduct import BAD_INPUT, NOT_CONVERGED, say
+from dualfield.counted import counted
 from dualfield.io.atomic import check_writable
 from dualfield.models.chain_model import ChainModel
 from dualfield.models.spec import ChainSpec
@@ -75,8 +76,8 @@ def _trained(
     share = ranks.together(lambda: share_of_folder(data, mine))
     if first and not quiet:
         say(
-            f"{data.n_sequences:,} sentences, {data.n_positions:,} tokens in {len(data)} partitions of {folder}, on "
-            f"{ranks.size} rank{'s' if ranks.size > 1 else ''}"
+            f"{counted(data.n_sequences, 'sentence')}, {counted(data.n_positions, 'token')} in "
+            f"{counted(len(data), 'partition')} of {folder}, on {counted(ranks.size, 'rank')}"
         )
     checkpoints = None if options.checkpoints is None else Checkpoints(options.checkpoints, options.resume)
     training = Training(spec, **asked)
@@ -96,8 +97,8 @@ def _check(partitions: int, size: int, folder: str, spec: ChainSpec, min_count: 
     """Refuse a folder that these ranks cannot train on."""
     if partitions < size:
         raise ValueError(
-            f"{folder} has {partitions} partitions, and there are {size} ranks, each of which needs one; start fewer, "
-            "or make the folder anew with a smaller --positions."
+            f"{folder} has {counted(partitions, 'partition')}, and there are {size} ranks, each of which needs one; "
+            "start fewer, or make the folder anew with a smaller --positions."
         )
     if spec.min_count not in (1, min_count):
         raise ValueError(

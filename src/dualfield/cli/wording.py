@@ -6,10 +6,11 @@ import re
 
 __all__ = ["in_options"]
 
-_SAME = ("max_passes", "tol", "l1", "l2", "min_count", "hash_bits", "solver", "constraints", "bias", "begin", "end")
+_SAME = ("max_passes", "tol", "l1", "l2", "min_count", "hash_bits", "solver", "constraints", "standardize")
+_FLAGS = ("bias", "begin", "end")
 _PAIRS = ("state_features", "transitions", "bigram_features")
 _OPTIONS = {
-    **{name: "--" + name.replace("_", "-") for name in (*_SAME, *_PAIRS)},
+    **{name: "--" + name.replace("_", "-") for name in (*_SAME, *_FLAGS, *_PAIRS)},
     "n_jobs": "--jobs",
     "device": "--device",
     "random_state": "--seed",

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield import _core
+from dualfield.counted import counted
 from dualfield.features import Encoded, encode
 from dualfield.inspection.bigrams import bigram_name
 from dualfield.inspection.weights import attribute_name, attribute_rows, label_code
@@ -34,12 +35,17 @@ __all__ = ["Explanation", "explain"]
 
 _OUT_OF_THE_QUESTION = -1e200  # beyond all scores, and still finite
 _COLUMNS = ("part", "position", "value", "weight for", "weight against", "contribution")
+_SHOWN = 10  # rows that are printed; ``rows`` has all
+_MEANING = (
+    "A contribution is the value times the difference of the two weights: the weight for {a} here and that for {b}, or "
+    "those of the transitions to which the two labellings belong."
+)
 _FORMATS = {"value": "g", "weight for": "+.3f", "weight against": "+.3f", "contribution": "+.3f"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation(Table):
-    """The table of contributions, and what they explain.
+    """The table of contributions, and what they explain. Printed are the ten largest; ``rows`` has all.
 
     Parameters
     ----------
@@ -63,6 +69,24 @@ class Explanation(Table):
     probability_against: float
     labelling: tuple[Any, ...]
     alternative: tuple[Any, ...]
+
+    def within(self, width: int | None) -> str:
+        """The ten largest contributions as text; see :meth:`Table.within`."""
+        return self._largest().within(width)
+
+    def __rich__(self) -> Any:
+        return self._largest().__rich__()
+
+    def _repr_html_(self) -> str:
+        return self._largest()._repr_html_()
+
+    def _largest(self) -> Table:
+        rest = self.rows[_SHOWN:]
+        note = self.note
+        if rest:
+            total = math.fsum(row[-1] for row in rest)
+            note = f"… and {counted(len(rest), 'smaller contribution')}, together {total:+.3f}; rows has all.\n{note}"
+        return Table(title=self.title, columns=self.columns, rows=self.rows[:_SHOWN], note=note, formats=self.formats)
 
 
 def explain(crf: Any, x: Any, position: int, label: Any = None, against: Any = None) -> Explanation:
@@ -135,6 +159,7 @@ def explain(crf: Any, x: Any, position: int, label: Any = None, against: Any = N
         f"The contributions add up to {margin:+.3f}, the score of the best labelling with {a} here less that of the "
         f"best with {b}. Marginal probabilities: {a} {nodes[t, chosen]:.3f}, {b} {nodes[t, other]:.3f}."
     )
+    note = f"{_MEANING.format(a=a, b=b)}\n{note}"
     unknown = _unknown_attributes(crf, x, t, encoded)
     if unknown:
         note += f" {unknown} attribute{'' if unknown == 1 else 's'} of this token did not occur in training."

@@ -139,6 +139,11 @@ class Recipe:
             return self
         return self._of_columns_read(format)
 
+    @property
+    def reads_words(self) -> bool:
+        """Whether words alone are enough, as raw text has them: no more than one column is read."""
+        return len({self.columns[index] for index in self._read}) <= 1
+
     def of_words(self) -> Recipe:
         """The recipe for tokens that are words and nothing else, as raw text has them.
 

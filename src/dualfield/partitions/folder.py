@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualfield.core_arrays import check_sample_weight, frozen
+from dualfield.counted import counted
 from dualfield.features.sequences.encoded import Encoded
 from dualfield.features.vocabulary import NumberedColumns, Vocabulary
 from dualfield.io.atomic import PathLike
@@ -100,8 +101,8 @@ class PartitionedData:
 
     def __repr__(self) -> str:
         return (
-            f"PartitionedData({self.path!r}: {len(self)} partitions, {self.n_sequences:,} sequences, "
-            f"{self.n_positions:,} positions, {self.vocabulary!r})"
+            f"PartitionedData({self.path!r}: {counted(len(self), 'partition')}, "
+            f"{counted(self.n_sequences, 'sequence')}, {counted(self.n_positions, 'position')}, {self.vocabulary!r})"
         )
 
     def __iter__(self) -> Iterator[Partition]:

@@ -248,9 +248,9 @@ class PartitionedRun(CommonStateRun):
             return ""
         where = f"in a file in {self.field.data.path}, since they do not fit" if self._states.on_disk else "in memory"
         precision = "float32" if self._single else "float64"
-        return (
-            f"Of {len(self._parts)} partitions one was in memory at a time; the duals were kept {where}, in {precision}"
-        )
+        count = len(self._parts)
+        one = "The one partition was in memory" if count == 1 else f"Of {count} partitions one was in memory at a time"
+        return f"{one}; the duals were kept {where}, in {precision}"
 
     @property
     def remark(self) -> str:

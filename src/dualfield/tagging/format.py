@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualfield.models.recipe import FileLayout
 from dualfield.tagging.answers import Wanted
@@ -32,6 +32,8 @@ class Format(ABC):
         What to say of a file without labels where they are needed; it follows the name of the file.
     in_pieces : bool
         Whether files can be read in pieces, by :meth:`cut` and :meth:`parse`; otherwise they are read whole.
+    tells : bool
+        Whether :meth:`read` takes ``progress``, a function of the bytes read and of all.
     sequence_end : str
         What ends a sequence, in messages.
     """
@@ -40,21 +42,26 @@ class Format(ABC):
     holds: ClassVar[frozenset[str]]
     unlabelled: ClassVar[str] = "has no labels, which training needs."
     in_pieces: ClassVar[bool] = False
+    tells: ClassVar[bool] = False
     sequence_end: ClassVar[str] = "a blank line"
 
     @abstractmethod
     def read(
+        self, path: str, layout: FileLayout, encoding: str, vocabulary: Vocabulary | None = None
+    ) -> TokenFile | AttributeFile:
+        """Read a whole file; of attributes, those that ``vocabulary`` has, if it is given."""
+
+    def read_telling(
         self,
+        progress: Progress | None,
         path: str,
         layout: FileLayout,
         encoding: str,
         vocabulary: Vocabulary | None = None,
-        progress: Progress | None = None,
     ) -> TokenFile | AttributeFile:
-        """Read a whole file; of attributes, those that ``vocabulary`` has, if it is given.
-
-        ``progress`` is told how many bytes have been read, and how many there are.
-        """
+        """The same; of a format that ``tells``, ``progress`` hears how many bytes have been read, and of how many."""
+        options: dict[str, Any] = {"progress": progress} if self.tells else {}
+        return self.read(path, layout, encoding, vocabulary, **options)
 
     def cut(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:
         """The same bytes, cut only between sequences: see :mod:`dualfield.tagging.chunks`."""

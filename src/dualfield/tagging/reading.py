@@ -78,7 +78,7 @@ def read_for_training(
     if len(format.holds) == 1:
         check(*format.holds)  # before a large file is read
     maker = None if features is None else Maker(features, syntax, gazetteers)
-    content = format.read(path, layout, encoding, None, progress)
+    content = format.read_telling(progress, path, layout, encoding)
     check(content.holds)
     if isinstance(content, AttributeFile):
         return Labelled(content.X, content.y, Given(format.name), None, content.weights)
@@ -110,7 +110,7 @@ def read_given(
     progress: Progress | None = None,
 ) -> Labelled:
     """Read a labelled file that has the attributes themselves."""
-    content = format_named(source.format).read(path, FileLayout(source.format), encoding, vocabulary, progress)
+    content = format_named(source.format).read_telling(progress, path, FileLayout(source.format), encoding, vocabulary)
     content = attributes_in(content)
     return Labelled(content.X, content.y, source, None, content.weights)
 
@@ -119,7 +119,7 @@ def read_labelled(
     path: str, recipe: Recipe, layout: FileLayout, encoding: str, progress: Progress | None = None
 ) -> Tokens:
     """Read a labelled file with the columns of training."""
-    tokens = tokens_in(format_named(layout.format).read(path, layout, encoding, None, progress))
+    tokens = tokens_in(format_named(layout.format).read_telling(progress, path, layout, encoding))
     fewest, most = recipe.widths
     if not fewest <= tokens.n_columns <= most:
         some = f"{tokens.n_columns} column{'' if tokens.n_columns == 1 else 's'}"

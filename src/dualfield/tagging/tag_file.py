@@ -91,7 +91,9 @@ def tag_file(
         dense.finish()
     if counts.passed_on:
         total = counts.labelled + counts.passed_on
-        report(f"Warning: {counts.passed_on:,} of {total:,} sentences were passed on without labels.")
+        raw = 2 * counts.passed_on > total and isinstance(source, Recipe) and source.reads_words and not of_json
+        hint = " If the file is raw text, add --tokenize." if raw else ""
+        report(f"Warning: {counts.passed_on:,} of {total:,} sentences were passed on without labels.{hint}")
     return counts
 
 

@@ -94,6 +94,11 @@ def encode(
         return encoded.with_bigrams(encode(bigrams))
     if isinstance(X, Encoded):
         return X if vocabulary is None else X.translate(vocabulary)
+    if isinstance(X, tuple) and len(X) == 2 and isinstance(X[0], Encoded):
+        raise TypeError(
+            "X is a pair of encoded sequences and their labels, as encode_dataset, encode_frame and encode_docs return "
+            "them; take it apart, as in X, y = encode_dataset(...), and give X alone."
+        )
     if isinstance(X, Iterator):
         return _encode_stream(X, vocabulary)
     sequences = _as_list(X)

@@ -32,6 +32,7 @@ class Attributes(Format):
     name: ClassVar[str] = "attributes"
     holds: ClassVar[frozenset[str]] = frozenset({ATTRIBUTES})
     in_pieces: ClassVar[bool] = True
+    tells: ClassVar[bool] = True
 
     def read(
         self,

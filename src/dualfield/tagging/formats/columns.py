@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,6 +31,7 @@ class Columns(Format):
     holds: ClassVar[frozenset[str]] = frozenset({TOKENS})
     unlabelled: ClassVar[str] = "has one column; training needs a word and, in the last column, its label."
     in_pieces: ClassVar[bool] = True
+    tells: ClassVar[bool] = True
 
     def check(self, layout: FileLayout, docstart: str | None = None) -> None:
         column_layout(*layout)
@@ -84,15 +86,18 @@ class Columns(Format):
             if task.jobs > 1:
                 tagger = InParts(tagger, min(task.jobs, thread_count(-1)))
 
+        raw = " If the file is raw text, add --tokenize." if recipe.reads_words else ""
+
         def label(chunk: bytes, first_line: int) -> tuple[bytes, int, list[str]]:
             try:
                 text, n_sentences, faults = tagger.tag(chunk, first_line)
             except ValueError as error:
-                raise ValueError(f"{shown(task.file)}, {error}") from None
+                more = raw if re.match(r"line 1: expected .*\bcolumn", str(error)) else ""
+                raise ValueError(f"{shown(task.file)}, {error}{more}") from None
             return text, n_sentences, [f"{shown(task.file)}, line {line}: {message}" for line, message in faults]
 
         empty = "sentences; expected one token a line and a blank line between sentences"
-        hint = f"; the model was trained on {recipe.expected_columns()}, a token a line. Text as it is needs --tokenize"
+        hint = f"; the model was trained on {recipe.expected_columns()}" + (raw and f".{raw}".removesuffix("."))
         return label_stream(task, whole_sentences, "a blank line", label, empty, hint)
 
 

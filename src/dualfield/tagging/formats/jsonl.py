@@ -34,6 +34,7 @@ class JsonLines(Format):
     holds: ClassVar[frozenset[str]] = frozenset({TOKENS, ATTRIBUTES})
     unlabelled: ClassVar[str] = 'has no labels; add "labels": [...] to every line.'
     in_pieces: ClassVar[bool] = True
+    tells: ClassVar[bool] = True
     sequence_end: ClassVar[str] = "a line break"
 
     def read(

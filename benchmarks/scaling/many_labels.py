@@ -3,6 +3,7 @@
     python benchmarks/scaling/many_labels.py [--labels 400] [--pairs 1000 2500 5000 10000] [--sequences 2000]
         [--json benchmarks/results/many_labels.json]
     python benchmarks/scaling/many_labels.py --types 200
+    python benchmarks/scaling/many_labels.py --labels 500 --all-transitions
 
 Generated sequences of 20 positions walk along randomly chosen pairs of labels; pairs seen in training have a weight.
 Each problem is solved twice: as it is by default, which passes over transitions without a weight, and with all pairs of
@@ -10,7 +11,7 @@ labels looked at. CPU microseconds a position, one thread: a pass of OEG (of fou
 objective with its gradient, decoding, marginals. Objectives after four passes must agree to 1e-9.
 
 With --types the labels are B-x and I-x of so many types, and O; the same problem is solved without rules and under the
-rules of BIO, by either way.
+rules of BIO, by either way. With --all-transitions every transition has a weight; OEG is left out.
 """
 
 from __future__ import annotations
@@ -41,11 +42,14 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, default=2000)
     parser.add_argument("--types", type=int)
     parser.add_argument("--json", type=Path, help="also write the results of walks here")
+    parser.add_argument("--all-transitions", action="store_true")
     arguments = parser.parse_args()
     labels = 2 * arguments.types + 1 if arguments.types else arguments.labels
     before = environment()
     print(f"load before: {before['load']}; {labels} labels")
     print(f"{'pairs':>8}{'':>20}" + "".join(f"{name:>{width}}" for name, width in COLUMNS))
+    if arguments.all_transitions:
+        return of_all_transitions(labels, arguments.sequences)
     if arguments.types:
         return under_rules(arguments.types, arguments.sequences)
     rows = of_walks(labels, arguments.pairs, arguments.sequences)
@@ -86,6 +90,18 @@ def under_rules(types: int, sequences: int) -> None:
         print(f"{name:>28}" + columns(np.divide(lines[name][1:], lines["few pairs"][1:])) + " times few pairs")
 
 
+def of_all_transitions(labels: int, sequences: int) -> None:
+    """At random weights: a gradient, decoding and marginals."""
+    X, y = walks(labels, 10 * labels, sequences)
+    field = fields.Chain(X, y, state_features="observed", transitions="all")
+    weights = np.random.default_rng(0).normal(size=field.dimension)
+    _, gradient = timed(lambda: field.gradient(weights))
+    _, decoding = timed(lambda: field.core.decode(weights, 0, field.n_blocks))
+    _, marginals = timed(lambda: field.core.marginals(weights, 0, field.n_blocks))
+    costs = columns([1e6 * value / field.encoded.n_positions for value in (np.nan, gradient, decoding, marginals)])
+    print(f"{len(field.layout.transitions):>8}{'all transitions':>20}{costs}")
+
+
 def shown(problems: dict[str, fields.Chain]) -> dict[str, tuple[float, ...]]:
     """Prints what is measured of each way to solve a problem."""
     lines = {name: measure(field) for name, field in problems.items()}
@@ -102,7 +118,8 @@ COLUMNS = (("OEG", 8), ("gradient", 10), ("decoding", 10), ("marginals", 10))
 
 
 def columns(values: Any) -> str:
-    return "".join(f"{value:>{width}.1f}" for value, (_, width) in zip(values, COLUMNS, strict=True))
+    shown = [f"{value:>{width}.1f}" for value, (_, width) in zip(values, COLUMNS, strict=True)]
+    return "".join(shown).replace("nan", "   ")
 
 
 def spans(types: int, sequences: int) -> tuple[list[Any], list[Any]]:

@@ -5,6 +5,7 @@
 
 #include "fields/chain.hpp"
 #include "fields/erased_field.hpp"
+#include "fields/many_labels.hpp"
 #include "oracles/chain_constrained_forward_backward.hpp"
 
 namespace dualfield {
@@ -97,6 +98,10 @@ class ErasedChain final : public ErasedField<Chain<Rows>, PlainChain> {
    public:
     using Base::Base;
 
+    std::unique_ptr<Objective> objective() const override {
+        if (field_.labels() < ManyLabels<PlainChain>::kFewest) return Base::objective();
+        return std::make_unique<ChainsTogetherObjective<ManyLabels<PlainChain>>>(ManyLabels<PlainChain>(*this));
+    }
     bool scores_potentials() const override { return true; }
     ChainPotentials potentials(Index i, const double* theta, std::vector<double>&) const override {
         return field_.potentials(i, theta);

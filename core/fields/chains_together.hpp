@@ -31,8 +31,10 @@ void group_by_length(const F& field, Index window, const Index* blocks, Index co
                          [&](Index x, Index y) { return field.length(x) > field.length(y); });
 }
 
-template <class F>
+// Held: a field, or a reference to one.
+template <class Held>
 class ChainsTogetherObjective final : public Objective {
+    using F = std::remove_cvref_t<Held>;
     using Oracle = ForwardBackwardTogether<typename F::Edges>;
     static constexpr Index kChains = Oracle::kChains, kGroups = 4;  // in a window
 
@@ -185,7 +187,7 @@ class ChainsTogetherObjective final : public Objective {
 
     static constexpr Index kRoom = 8;  // for what NodeFeatures writes past the last node
 
-    const F& field_;
+    Held field_;
     typename F::Edges edges_;
     double edge_magnitude_ = 0.0;
     std::vector<Index> order_;

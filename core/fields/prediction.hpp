@@ -212,6 +212,9 @@ inline void decode_blocks(const GeneralField& field, const double* w, Index firs
 inline void infer_blocks(const GeneralField& field, const double* w, Index first, Index last, double* marginals) {
     if (const auto* sparse = dynamic_cast<const SparseChain*>(&field))
         return infer_groups(*sparse, w, first, last, marginals);
+    if (const auto* plain = dynamic_cast<const PlainChain*>(&field))
+        if (field.labels() >= ManyLabels<PlainChain>::kFewest && last - first > 1)
+            return infer_groups(ManyLabels<PlainChain>(*plain), w, first, last, marginals);
     GeneralField::Workspace workspace;
     std::vector<double> m;
     for_each_scored(field, w, first, last, [&](Index i, const double* theta) {

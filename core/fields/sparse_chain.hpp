@@ -36,7 +36,7 @@ class SparseChain final : public OverChain<PlainChain> {
         decoder.set_edges(rules_.pairs(), rules_.potentials(w + chain_.transition_start(), buffer));
     }
     std::unique_ptr<Objective> objective() const override {
-        return std::make_unique<ChainsTogetherObjective<SparseChain>>(*this);
+        return std::make_unique<ChainsTogetherObjective<const SparseChain&>>(*this);
     }
     const std::int32_t* truth(Index i) const { return chain_.truth(i); }
     void write_edges(const double* w, Edges& edges) const {

@@ -154,15 +154,14 @@ def _presets(text: str) -> str:
 
 def _many_labels(text: str) -> str:
     measured = json.loads(text)
-    work = ["pass of OEG", "gradient", "decoding"]
+    work = ["pass of OEG", "gradient", "decoding", "marginals"]
     rows = [
         [f"{row['pairs']:,}"]
         + [f"{1e6 * row['seconds'][name] / row['positions']:.1f}, {row['times_less'][name]:.1f}" for name in work]
         for row in measured["rows"]
     ]
-    return _table(["transitions with a weight", "a pass of OEG", "a gradient", "decoding"], rows) + _where(
-        measured["environment"]
-    )
+    heads = ["transitions with a weight", "a pass of OEG", "a gradient", "decoding", "marginals"]
+    return _table(heads, rows) + _where(measured["environment"])
 
 
 def _roofline(text: str) -> str:

@@ -7,7 +7,7 @@ since acceleration looks at all weights. Every rank keeps all weights, and makes
 numbers.
 
 Steps are damped by up to the number of ranks, as if the penalty were so many times as weak. So the first κ of
-acceleration is so many times as large as on one rank.
+acceleration is so many times as large as on one rank, at most :data:`MOST_KAPPA` times: more costs passes on 16.
 
 What is exchanged are changes of weights, in float32 unless the tolerance is below :data:`FINE`. The certificate does
 not rest on them: a confirming pass adds up ``v(μ)`` of all ranks afresh from their duals, in float64.
@@ -31,10 +31,11 @@ from dualfield.solvers.common_state import CommonStateRun
 if TYPE_CHECKING:
     from dualfield.solvers.dual import DualSolver
 
-__all__ = ["EXCHANGES", "FINE", "MOST_EXCHANGES", "DistributedRun"]
+__all__ = ["EXCHANGES", "FINE", "MOST_EXCHANGES", "MOST_KAPPA", "DistributedRun"]
 
 EXCHANGES, MOST_EXCHANGES = 4, 16  # of a pass: for each rank, and at most
 FINE = 1e-6  # tolerances below which changes of weights are exchanged in float64
+MOST_KAPPA = 8  # times the first κ of one rank
 _KAPPA_OF_RADIUS = 3e-4  # the first κ + l2 beside the radius, as acceleration.hpp has it
 _OTHER_SEED = 7919  # between the random numbers of two ranks
 
@@ -94,7 +95,8 @@ class DistributedRun(CommonStateRun):
         radius, count = self._ranks.all_reduce(np.array([self._run.first_radius * blocks, blocks], np.float64))
         self._common.begin(radius / count)
         if self._ranks.size > 1:
-            self._common.begin((self._ranks.size * self._common.kappa + self.field.l2) / _KAPPA_OF_RADIUS)
+            kappa = min(self._ranks.size, MOST_KAPPA) * self._common.kappa
+            self._common.begin((kappa + self.field.l2) / _KAPPA_OF_RADIUS)
         self._start_blocks()
 
     def _start_blocks(self) -> None:

@@ -13,7 +13,8 @@ SANITIZE := .venv-sanitize
 # Python compiles a module when it is first imported; of what is installed, most never is.
 PIP_FLAGS := -qq --disable-pip-version-check --no-compile
 BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.5" cmake ninja
-EDITABLE := --no-build-isolation -C cmake.define.DUALFIELD_DEVELOPMENT=ON
+# (pip knows --config-settings by its short name from 23.1 on; Debian 12 has 23.0.)
+EDITABLE := --no-build-isolation --config-settings=cmake.define.DUALFIELD_DEVELOPMENT=ON
 
 # Folders are listed too: their times tell of removed files.
 BUILD_INPUTS := CMakeLists.txt pyproject.toml $(shell find core) $(shell find src -type d -not -name __pycache__)
@@ -125,13 +126,13 @@ $(VENV)/.tools $(SANITIZE)/.tools: %/.tools: pyproject.toml
 
 $(VENV)/.package: $(VENV)/.tools $(BUILD_INPUTS)
 	@echo "Building dualfield ..."
-	$(VENV)/bin/pip install $(PIP_FLAGS) $(EDITABLE) -C build-dir=build/development -e .
+	$(VENV)/bin/pip install $(PIP_FLAGS) $(EDITABLE) --config-settings=build-dir=build/development -e .
 	@touch $@
 
 $(SANITIZE)/.package: $(SANITIZE)/.tools $(BUILD_INPUTS)
 	@echo "Building dualfield with sanitizers ..."
-	$(SANITIZE)/bin/pip install $(PIP_FLAGS) $(EDITABLE) -C build-dir=build/sanitize -C install.strip=false \
-		-C cmake.define.DUALFIELD_SANITIZE=ON -e .
+	$(SANITIZE)/bin/pip install $(PIP_FLAGS) $(EDITABLE) --config-settings=build-dir=build/sanitize --config-settings=install.strip=false \
+		--config-settings=cmake.define.DUALFIELD_SANITIZE=ON -e .
 	@touch $@
 
 # An extra of the package that is already installed adds its tools and builds nothing.

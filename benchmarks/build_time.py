@@ -28,7 +28,9 @@ def build(folder: Path, options: list[str]) -> tuple[float, float]:
     environment |= {"CCACHE_DISABLE": "1", "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
     command = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-build-isolation", "--no-deps", "-w", str(folder)]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([*command, "-C", f"build-dir={folder / 'build'}", *options, str(ROOT)], check=True, env=environment)
+    subprocess.run(
+        [*command, f"--config-settings=build-dir={folder / 'build'}", *options, str(ROOT)], check=True, env=environment
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -41,7 +43,7 @@ def main() -> int:
     for name, ceiling in CEILINGS.items():
         if only not in (None, name):
             continue
-        options = ["-C", "cmake.define.DUALFIELD_DEVELOPMENT=ON"] if name.startswith("development") else []
+        options = ["--config-settings=cmake.define.DUALFIELD_DEVELOPMENT=ON"] if name.startswith("development") else []
         with tempfile.TemporaryDirectory() as folder:
             seconds, cpu_seconds = build(Path(folder), options)
         print(f"{name:24} {seconds:6.1f} s of {ceiling:.0f} s   ({cpu_seconds:.1f} s of CPU)", flush=True)

@@ -8,8 +8,8 @@
 
 namespace dualfield::tagging {
 
-// Names are copied into memory of the batch's own, so the caller may use its memory again at once. Scores may move while
-// attributes wait: rows are kept as numbers.
+// Names are copied into memory of the batch's own, so the caller may use its memory again at once. Scores may move
+// while attributes wait: rows are kept as numbers.
 class Batch {
    public:
     Batch(const AttributeModel& model, std::vector<double>& scores) : model_(model), scores_(scores) {}

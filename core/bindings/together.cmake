@@ -1,5 +1,5 @@
-# Sources that are compiled as one, a group on each line: what they share is then compiled once, which takes a quarter off
-# the time of a build. Larger groups would need too much memory. A source that is not here is compiled alone.
+# Sources that are compiled as one, a group on each line: what they share is then compiled once, which takes a quarter
+# off the time of a build. Larger groups would need too much memory. A source that is not here is compiled alone.
 set(together
   "bind_attribute_files bind_attributes bind_model_checks bind_text"
   "bind_chain_queries bind_fields bind_runs module"

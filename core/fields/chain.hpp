@@ -115,8 +115,8 @@ class Chain {
         add_dense(i, dense, theta);
     }
 
-    // The same for nodes alone, and for packed vectors, see below. Potentials need room for eight more numbers after the
-    // nodes.
+    // The same for nodes alone, and for packed vectors, see below. Potentials need room for eight more numbers after
+    // the nodes.
     DUALFIELD_ONCE void score_nodes(Index i, const double* w, double* theta) const {
         const double* dense = w + transition_start_;
         nodes_.score(i, w, bias_in(dense), theta);

@@ -1,6 +1,6 @@
 // The weights of a chain as the workers of BlockShares keep them. A worker's area is laid out like the weights of a
-// chain: [ rows of its attributes | dense ], where the dense weights, of transitions, bias, begin and end, are shared by
-// all workers and make a class of their own.
+// chain: [ rows of its attributes | dense ], where the dense weights, of transitions, bias, begin and end, are shared
+// by all workers and make a class of their own.
 #pragma once
 
 #include <vector>
@@ -54,8 +54,8 @@ class ChainShares {
         if (dense_ > 0) body(all_.size(), dense_start(worker), dense_);
     }
 
-    // The k-th of `count` parts of the shared weights of a class: body(where in all weights, length, copies, ahead), where
-    // copies(visit) calls visit(worker, where in its area, its number for the attribute, or -1). ahead(visit)
+    // The k-th of `count` parts of the shared weights of a class: body(where in all weights, length, copies, ahead),
+    // where copies(visit) calls visit(worker, where in its area, its number for the attribute, or -1). ahead(visit)
     // does so for a range that comes soon.
     template <class Body>
     void for_each_shared_range(Index c, Index k, Index count, Body&& body) const {

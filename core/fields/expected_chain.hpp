@@ -7,10 +7,10 @@
 // is t_i, less a constant, so methods on the dual minimise it and certify that. (Expectation and maximisation in
 // turns: Dempster, Laird and Rubin 1977; the tangent of the concave part: Yuille and Rangarajan 2003.)
 //
-// Any other t_i over the labellings left open gives a bound too. A dual method keeps potentials vartheta_i of each block,
-// which go to theta_i(w). While it works, the truth *follows* them: t_i = E[F | Y_i; vartheta_i]. Then t_i moves as
-// little as the block's marginals, and much of the move of both cancels in the weights. Only for a certificate the truth
-// is that of given weights, of all blocks at once: expect() and meet().
+// Any other t_i over the labellings left open gives a bound too. A dual method keeps potentials vartheta_i of each
+// block, which go to theta_i(w). While it works, the truth *follows* them: t_i = E[F | Y_i; vartheta_i]. Then t_i
+// moves as little as the block's marginals, and much of the move of both cancels in the weights. Only for a
+// certificate the truth is that of given weights, of all blocks at once: expect() and meet().
 //
 // A dual method may begin at the truth and count its entropy as zero: that is below H_i, so what it certifies holds.
 #pragma once

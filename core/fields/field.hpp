@@ -127,8 +127,9 @@ concept SharedOutField =
         { field.may_be_shared_out() } -> std::same_as<bool>;
         // Worker w gets the blocks bounds[w] to bounds[w + 1].
         { field.share_out(bounds, rounds, elsewhere, team) } -> std::same_as<std::unique_ptr<typename F::Shares>>;
-        // score() with an area in place of the weights; area += by_class[class] * the counts of a compact vector, with a
-        // mark at each of the worker's attributes that is touched; squares[class] += about the squared norm of counts.
+        // score() with an area in place of the weights; area += by_class[class] * the counts of a compact vector,
+        // with a mark at each of the worker's attributes that is touched; squares[class] += about the squared norm of
+        // counts.
         { field.score_own(shares, i, i, input, output) };
         { field.add_own(shares, i, i, input, input, output, touched) };
         { field.add_squares_by_class(shares, i, i, input, output) };

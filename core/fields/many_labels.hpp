@@ -1,5 +1,5 @@
-// A chain with many labels of which any pair may follow, as chains_together.hpp asks for it: its blocks share one matrix
-// of edges, and some of them go over it together.
+// A chain with many labels of which any pair may follow, as chains_together.hpp asks for it: its blocks share one
+// matrix of edges, and some of them go over it together.
 #pragma once
 
 #include "fields/chains_together.hpp"

@@ -1,6 +1,7 @@
 // A chain with many labels of which few transitions have a weight, see oracles/chain_sparse.hpp. It has the weights of
-// the chain that it is made of, and keeps nothing of transitions that have none. Some labellings may be forbidden, as in
-// constrained_chain.hpp; potentials stay finite, and those of what is forbidden become -inf on their way to an oracle.
+// the chain that it is made of, and keeps nothing of transitions that have none. Some labellings may be forbidden, as
+// in constrained_chain.hpp; potentials stay finite, and those of what is forbidden become -inf on their way to an
+// oracle.
 //
 // Compact: [ T x K nodes | one number for each transition that has a weight | zeros ], the last so that there is room
 // for what NodeFeatures writes past the nodes.

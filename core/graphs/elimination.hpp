@@ -3,8 +3,8 @@
 //
 // The best order is not known; two kinds are tried. *Min-fill*: the next node is the one whose leaving adds fewest
 // edges; nodes with one neighbour or none, all there is in a forest, leave first and add none. *Sweeps*: nodes leave in
-// the order of their numbers, or of the columns of a lattice that is numbered row by row. On a lattice a sweep along its
-// longer side leaves cliques of its shorter side, where min-fill's are larger by a third and more.
+// the order of their numbers, or of the columns of a lattice that is numbered row by row. On a lattice a sweep along
+// its longer side leaves cliques of its shorter side, where min-fill's are larger by a third and more.
 #pragma once
 
 #include <algorithm>

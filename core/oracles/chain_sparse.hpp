@@ -5,8 +5,8 @@
 // The second sum may nearly cancel the first, where most of alpha lies on pairs of tiny E_ij. Such a column is summed
 // directly, entry by entry. Where potentials are too far apart for probabilities, the oracle for all pairs takes over.
 //
-// A label j may be closed: then pairs (i, j) without a potential are impossible, and b is zero for that j. So pairs that
-// few labels may precede cost nothing, where most pairs of labels are forbidden. Other forbidden pairs have -inf.
+// A label j may be closed: then pairs (i, j) without a potential are impossible, and b is zero for that j. So pairs
+// that few labels may precede cost nothing, where most pairs of labels are forbidden. Other forbidden pairs have -inf.
 #pragma once
 
 #include <algorithm>

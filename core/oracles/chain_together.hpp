@@ -13,8 +13,8 @@
 //     forwards(a, sums, out) out[j] = sum_i a[i] E_ij, given sum_i a[i]
 //     backwards(b, out)      out[i] = sum_j E_ij b[j]
 //     add(n, row, leaving, arriving, edge_sum)
-//                            edge_sum[ij] += E_ij times the product of rows i of `leaving` and j of `arriving`, of which
-//                            each has n numbers and begins row numbers after the one before.
+//                            edge_sum[ij] += E_ij times the product of rows i of `leaving` and j of `arriving`,
+//                            of which each has n numbers and begins row numbers after the one before.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@
 
 namespace dualfield {
 
-// T x K potentials of nodes. `masked`: some may be -inf, for impossible labels. A chain without nodes keeps a place free.
+// T x K potentials of nodes. `masked`: some may be -inf, for impossible labels. A chain without nodes keeps a place
+// free.
 struct NodePotentials {
     Index length = 0;
     const double* node = nullptr;

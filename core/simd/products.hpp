@@ -86,7 +86,8 @@ void multiply(Index P, const double* E, const double* x, double* left, const dou
     }
 }
 
-// Entry k of piece r becomes entry r of piece k. With wide vectors entries, then pairs of them, then fours change places.
+// Entry k of piece r becomes entry r of piece k. With wide vectors entries, then pairs of them, then fours change
+// places.
 DUALFIELD_INLINE inline void transpose(Piece (&rows)[8]) {
 #ifdef __AVX512F__
     Piece pairs[8], fours[8];

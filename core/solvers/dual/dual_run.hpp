@@ -157,8 +157,8 @@ class DualRun {
         }
     }
     // Of a run whose other workers are in other processes; see workers.hpp, which says what the numbers are. Before the
-    // start; false where blocks of the field cannot be shared out. A pass is so many rounds, each with its exchange, and
-    // then the exchange of private weights; the run has the common state meanwhile.
+    // start; false where blocks of the field cannot be shared out. A pass is so many rounds, each with its exchange,
+    // and then the exchange of private weights; the run has the common state meanwhile.
     bool join(std::uint64_t seed, Index rounds, Elsewhere elsewhere) {
         joined_ = steps_.join(field_, seed, rounds, std::move(elsewhere));
         return joined_;

@@ -38,8 +38,8 @@ class Visit {
     // The potentials of the block under the weights.
     virtual void score(double* theta) = 0;
 
-    // What the quadratic term of the dual is for a change of the block's marginals, c_i / l2 |E_change F|^2, damped. The
-    // last change given is the one that the weights will take; along: <theta, change>.
+    // What the quadratic term of the dual is for a change of the block's marginals, c_i / l2 |E_change F|^2, damped.
+    // The last change given is the one that the weights will take; along: <theta, change>.
     virtual double quadratic(const double* change, double along) = 0;
 
     Step& step;

@@ -263,8 +263,8 @@ class Workers {
         weights.settle(team);
     }
 
-    // sums += unit c_i * the counts of counted(i, member), compact vectors, over all blocks that may be drawn. In slices;
-    // true when it is complete. The workers' areas are used for it.
+    // sums += unit c_i * the counts of counted(i, member), compact vectors, over all blocks that may be drawn. In
+    // slices; true when it is complete. The workers' areas are used for it.
     template <class Counted>
     bool count(const Deadline& deadline, Team& team, const BlockSamplers& samplers, Zeros<double>& sums, double unit,
                Counted&& counted) {

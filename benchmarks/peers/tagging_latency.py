@@ -36,7 +36,6 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from benchmarks.papers.results import environment
 from benchmarks.processes import run
 
 LABELS = [f"Label{i}" for i in range(25)]
@@ -67,8 +66,8 @@ def main() -> None:
         step, folder = arguments.run
         print(json.dumps({"train": train, "measure": measure}[step](Path(folder), arguments.turns)))
         return
-    before = environment()
-    print(f"load before: {before['load']}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
+    load = round(os.getloadavg()[0], 2)
+    print(f"load before: {load}; {os.cpu_count()} cores; {platform.platform()}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         # In processes of their own: this one stays small, or its memory would count as that of a cold start.
         step = [sys.executable, __file__, "--turns", str(arguments.turns), "--run"]
@@ -82,7 +81,9 @@ def main() -> None:
         print(f"{name:<44}{theirs:>18.2f}{ours:>14.2f}{ours / theirs:>9.2f}")
     print(f"load after: {os.getloadavg()[0]:.2f}")
     if arguments.json:
-        found = {"environment": before, "sizes": sizes, "results": results}
+        from benchmarks.papers.results import environment  # not before: it would make this process larger
+
+        found = {"environment": {**environment(), "load": load}, "sizes": sizes, "results": results}
         arguments.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,11 @@ import pytest
 from scipy.special import logsumexp
 
 from dualfield import ChainCRF
+from dualfield.datasets import travel_sentences
+from dualfield.features import extract_all
 from dualfield.inspection import explain
+from dualfield.io import write_columns
+from tests.cli.conftest import runner
 from tests.models.test_chain_answers import entity_data, enumerate_labellings
 from tests.sequences import as_arrays, as_dicts, labelled_sequences
 
@@ -102,6 +107,20 @@ def test_bad_questions_are_refused(fitted: tuple[ChainCRF, Any]) -> None:
         explain(crf, X[0], 0, "O", "O")
     with pytest.raises(ValueError, match="x holds 25 sequences"):
         explain(crf, crf.encode(X), 0)
+
+
+def test_words_are_refused_and_models_of_a_template_tell_where_attributes_come_from(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with pytest.raises(TypeError, match=r"x is a sequence of strings; expected a dict or .* for each position\.$"):
+        explain(ChainCRF(random_state=0).fit([[["a"], ["b"]]], [["A", "B"]]), ["a", "b"], 0)
+    write_columns(travel_sentences(20, seed=0), tmp_path / "train.txt")
+    train = ("train", tmp_path / "train.txt", "--features", "ner", "-o", tmp_path / "model")
+    assert runner(monkeypatch, capsys)(*train)[0] == 0
+    crf = ChainCRF.load(tmp_path / "model")
+    with pytest.raises(TypeError, match=r"made by a template: features\.extract_all makes those of a preset\.$"):
+        explain(crf, ["Ada", "slept"], 0)
+    assert explain(crf, extract_all("ner", [[("Ada",), ("slept",)]])[0], 0).rows
 
 
 def test_the_ten_largest_contributions_are_printed_and_all_are_kept() -> None:

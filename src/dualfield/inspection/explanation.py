@@ -124,6 +124,7 @@ def explain(crf: Any, x: Any, position: int, label: Any = None, against: Any = N
     """
     crf, prepared = unwrapped(crf, "explain")
     x = x if isinstance(x, Encoded) else _only(prepared([x]))
+    _refuse_words(crf, x)
     encoded = _one_sequence(crf, x)
     length = encoded.n_positions
     if isinstance(position, bool) or not isinstance(position, int | np.integer) or not -length <= position < length:
@@ -183,6 +184,16 @@ def explain(crf: Any, x: Any, position: int, label: Any = None, against: Any = N
 def _only(X: Any) -> Any:
     """The one sequence that the steps of a pipeline have made of x."""
     return X if isinstance(X, Encoded) else next(iter(X))
+
+
+def _refuse_words(crf: ChainModel, x: Any) -> None:
+    if not isinstance(x, list | tuple) or not any(isinstance(position, str) for position in x):
+        return
+    made = "template" in (crf.column_features_ or {})
+    more = "; the model's attributes are made by a template: features.extract_all makes those of a preset"
+    raise TypeError(
+        f"x is a sequence of strings; expected a dict or a list of attribute strings for each position{more * made}."
+    )
 
 
 def _one_sequence(crf: ChainModel, x: Any) -> Encoded:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dualfield import OEG, ChainCRF, fields, l2_path, solve
+from dualfield.solvers import expectation
 from dualfield.solvers.expectation import ExpectationRun
 from tests.core.strategies import assert_close
 from tests.fields.test_partial_labels import FIELDS, enumerated, every_field, partial_chunks, partly, scales, weights
@@ -89,7 +90,8 @@ def test_the_objective_never_rises_and_every_certificate_holds(name: str, accele
             tol *= 0.1
     assert np.all(np.diff(values) <= 1e-12 * values[0])
     assert run.problems > 2
-    assert gap <= 1e-6 * primal
+    # Without acceleration some of these small problems come to rest on their way, which depends on rounding.
+    assert gap <= (1e-6 if accelerate else 1e-3) * primal
 
 
 def mostly_known(**options: Any) -> fields.Chain:
@@ -213,3 +215,17 @@ def test_a_convex_problem_needs_no_bound() -> None:
     X, y = chunk_sequences(20)
     with pytest.raises(TypeError, match="Chain is convex"):
         fields.Chain(X, y).bounding_problem()
+
+
+@pytest.mark.parametrize("accelerate", [True, False])
+def test_labels_are_expected_where_those_that_follow_come_to_rest(
+    accelerate: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    field = mostly_known()
+    expected = solve(field, OEG(accelerate=accelerate), tol=1e-4, max_passes=2000, random_state=0)
+    monkeypatch.setattr(expectation, "_LOWER", 0.0)  # every gap counts as no lower
+    monkeypatch.setattr(expectation, "_PATIENCE", 1)
+    rested = solve(field, OEG(accelerate=accelerate), tol=1e-4, max_passes=2000, random_state=0)
+    assert rested.status == expected.status == "converged"
+    assert rested.history["problem"][-1] > expected.history["problem"][-1]
+    assert rested.primal == pytest.approx(expected.primal, rel=1e-2)

@@ -11,6 +11,8 @@ place of each sequence's labels: with it the problem Q is convex, and bounds P f
   lower.
 * If the minimum of Q is too far below P(a), the labels are expected anew near this minimum, where P is lower than at a,
   and the distributions follow again.
+
+Distributions that follow may come to rest where the gap is too large. Then too the labels are expected, which leads on.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ __all__ = ["ExpectationRun"]
 
 # Labels follow until the estimated gap is this part of the tolerance.
 _OF_TOLERANCE = 0.5
+# They are at rest when the gap has not fallen to this part of the least one for so many passes.
+_LOWER, _PATIENCE = 0.9, 10
 # Labels that stay are expected anew when P(a) is known to be above the minimum of Q by more than the tolerance, and the
 # gap of Q is this part of how far P(a) is above the dual value; half as much each time that P was not lower there.
 _EXHAUSTED = 0.5
@@ -60,6 +64,7 @@ class ExpectationRun(Run):
         self._seed, self._tol = seed, tol
         self._bound, self._confirmed = _UNKNOWN, False
         self._certifying = False  # the certificate is under way
+        self._least_gap, self._passes_above, self._at_rest = math.inf, 0, False
         self._share = _EXHAUSTED
         self._exhausted = False  # the minimum of the problem is known to be too far below the objective
         self.problem = field.bounding_problem()
@@ -97,11 +102,20 @@ class ExpectationRun(Run):
         if complete and self._first_pass:  # its labels were expected where it began
             self._first_pass = False
             self._follow(True)
-        elif complete and not self._following:
+        elif complete and self._following:
+            self._look_for_rest()
+        elif complete:
             gap, above = self._inner.estimate()[0], self._above_dual()
             hopeless = above - gap > self._tol * abs(self._at_anchor)
             self._exhausted = hopeless and gap <= self._share * above
         return complete
+
+    def _look_for_rest(self) -> None:
+        gap = self._inner.estimate()[0]
+        lower = gap < _LOWER * self._least_gap
+        self._least_gap = min(gap, self._least_gap)
+        self._passes_above = 0 if lower else self._passes_above + 1
+        self._at_rest = self._at_rest or self._passes_above >= _PATIENCE
 
     def _above_dual(self) -> float:
         """How far the objective at the anchor is above the dual value of the problem."""
@@ -112,7 +126,7 @@ class ExpectationRun(Run):
         self._tol = tol
         if self._following:
             gap, primal = self.estimate()
-            return gap <= _OF_TOLERANCE * tol * abs(primal)
+            return self._at_rest or gap <= _OF_TOLERANCE * tol * abs(primal)
         return self._exhausted or self._above_dual() <= tol * abs(self._at_anchor)
 
     def confirm(self, seconds: float) -> bool:
@@ -137,6 +151,7 @@ class ExpectationRun(Run):
         self._bound = Bound(self._at_anchor, below, self._at_anchor - below + rounding)
         self._inner.adopt()
         self._follow(self._exhausted)
+        self._least_gap, self._passes_above, self._at_rest = math.inf, 0, False
         self._certifying, self._exhausted, self._confirmed = False, False, True
         return True
 
@@ -179,7 +194,7 @@ class ExpectationRun(Run):
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         while self._certifying:
             self.confirm(_SLICE_SECONDS)
-        flags = [self._confirmed, self._first_pass, self._following, self._exhausted]
+        flags = [self._confirmed, self._first_pass, self._following, self._exhausted, self._at_rest]
         numbers = [*self._bound, self._at_anchor, self._share, self.problems, *flags]
         expected, entropies = self.problem.core.truth()
         own = {"anchor": self.anchor.copy(), "expected": expected, "entropies_of_expected": entropies}
@@ -193,14 +208,14 @@ class ExpectationRun(Run):
         except KeyError as error:
             raise ValueError(f"the state has no array {error}; it is not one of partial labels.") from None
         anchor, expected, entropies, numbers = (contiguous(array, np.float64) for array in own)
-        if numbers.shape != (10,) or anchor.shape != (self.field.dimension,) or not np.isfinite(anchor).all():
-            raise ValueError("the arrays of the state are damaged: expected 10 numbers, and finite weights.")
+        if numbers.shape != (11,) or anchor.shape != (self.field.dimension,) or not np.isfinite(anchor).all():
+            raise ValueError("the arrays of the state are damaged: expected 11 numbers, and finite weights.")
         self.begin_at(anchor.copy())
         self.problem.core.set_truth(expected, entropies)
         self.passes_done = self._inner.restore(rest).passes_done
         self._bound = Bound(*numbers[:3].tolist())
         self._at_anchor, self._share, self.problems = float(numbers[3]), float(numbers[4]), int(numbers[5])
-        self._confirmed, self._first_pass, following, self._exhausted = map(bool, numbers[6:])
+        self._confirmed, self._first_pass, following, self._exhausted, self._at_rest = map(bool, numbers[6:])
         self._follow(following)
         return self
 

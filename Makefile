@@ -131,8 +131,8 @@ $(VENV)/.package: $(VENV)/.tools $(BUILD_INPUTS)
 
 $(SANITIZE)/.package: $(SANITIZE)/.tools $(BUILD_INPUTS)
 	@echo "Building dualfield with sanitizers ..."
-	$(SANITIZE)/bin/pip install $(PIP_FLAGS) $(EDITABLE) --config-settings=build-dir=build/sanitize --config-settings=install.strip=false \
-		--config-settings=cmake.define.DUALFIELD_SANITIZE=ON -e .
+	$(SANITIZE)/bin/pip install $(PIP_FLAGS) $(EDITABLE) --config-settings=build-dir=build/sanitize \
+		--config-settings=install.strip=false --config-settings=cmake.define.DUALFIELD_SANITIZE=ON -e .
 	@touch $@
 
 # An extra of the package that is already installed adds its tools and builds nothing.

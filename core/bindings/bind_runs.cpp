@@ -246,7 +246,7 @@ void bind_common_state(nb::module_& m) {
                 new (self) CommonState(std::move(penalty), dimension, accelerate, seed, threads);
             },
             "l1"_a, "l2"_a, "centre"_a.noconvert().none(), "dimension"_a, "accelerate"_a, "seed"_a, "threads"_a)
-        .def("begin", alone<CommonState>(&CommonState::begin), "mean_radius"_a,
+        .def("begin", alone<CommonState>(&CommonState::begin), "mean_radius"_a, "times"_a = 1.0,
              "The first weights, for runs that begin together.")
         .def_prop_ro("kappa",
                      [](const CommonState& common) {

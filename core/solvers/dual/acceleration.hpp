@@ -39,10 +39,11 @@ class Acceleration {
     bool active() const { return active_; }
     double kappa() const { return kappa_; }
 
-    // Chooses the first kappa, by the mean of c_i R_i over the blocks.
-    void begin(double mean_radius, Team& team) {
+    // Chooses the first kappa, by the mean of c_i R_i over the blocks. Steps that are damped need one so many times as
+    // large.
+    void begin(double mean_radius, Team& team, double times = 1.0) {
         constexpr double kShareOfRadius = 3e-4, kLeast = 0.5;
-        kappa_ = std::max(kShareOfRadius * mean_radius - l2_, kLeast * l2_);
+        kappa_ = times * std::max(kShareOfRadius * mean_radius - l2_, kLeast * l2_);
         write_zeros(team, centre_);
         write_zeros(team, before_);
     }

@@ -30,10 +30,10 @@ class CommonState {
     CommonState& operator=(const CommonState&) = delete;
 
     // The first weights, for runs that begin together: zero. Otherwise the first run sets them.
-    void begin(double mean_radius) {
+    void begin(double mean_radius, double times) {
         Team team(threads_);
         weights.write_zeros(team);
-        if (acceleration.active()) acceleration.begin(mean_radius, team);
+        if (acceleration.active()) acceleration.begin(mean_radius, team, times);
         weights.set_kappa(acceleration.kappa(), team);
         begun = true;
     }

@@ -36,7 +36,6 @@ __all__ = ["EXCHANGES", "FINE", "MOST_EXCHANGES", "MOST_KAPPA", "DistributedRun"
 EXCHANGES, MOST_EXCHANGES = 4, 16  # of a pass: for each rank, and at most
 FINE = 1e-6  # tolerances below which changes of weights are exchanged in float64
 MOST_KAPPA = 8  # times the first κ of one rank
-_KAPPA_OF_RADIUS = 3e-4  # the first κ + l2 beside the radius, as acceleration.hpp has it
 _OTHER_SEED = 7919  # between the random numbers of two ranks
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -93,10 +92,7 @@ class DistributedRun(CommonStateRun):
     def _start(self) -> None:
         blocks = self._run.updates_per_pass
         radius, count = self._ranks.all_reduce(np.array([self._run.first_radius * blocks, blocks], np.float64))
-        self._common.begin(radius / count)
-        if self._ranks.size > 1:
-            kappa = min(self._ranks.size, MOST_KAPPA) * self._common.kappa
-            self._common.begin((kappa + self.field.l2) / _KAPPA_OF_RADIUS)
+        self._common.begin(radius / count, min(self._ranks.size, MOST_KAPPA))
         self._start_blocks()
 
     def _start_blocks(self) -> None:
